@@ -8,6 +8,9 @@ import { until } from '../support/until.js';
 /** For servers whose tests wait for leases to be reclaimed. */
 export const SWEEP_OFTEN = { sweepMs: 100 };
 
+/** For servers of tests whose leases run out and are not to be reclaimed, however slow the machine is. */
+export const NO_SWEEPS = { sweepMs: 3_600_000 };
+
 /** For servers that only news may wake: whoever is answered was told, and did not happen to look. */
 export const NEWS_ALONE = { safetyPollMs: 3_600_000 };
 

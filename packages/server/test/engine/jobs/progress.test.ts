@@ -80,7 +80,7 @@ describe('the progress of a running attempt', () => {
   it('holds 16 KiB of JSON', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue);
-    const leased = await leaseOne(worker, queue, { lease_secs: 10 });
+    const leased = await leaseOne(worker, queue);
     const sized = (bytes: number): string => `{"s":"${'é'.repeat((bytes - 8) / 2)}"}`;
     const send = (text: string): Promise<Reply> =>
       worker.post(`/api/v1/jobs/${id}/heartbeat`, `{"lease_token":"${leased.lease_token}","progress":${text}}`);

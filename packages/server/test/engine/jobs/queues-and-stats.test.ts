@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { useTestServer } from '../../support/server.js';
+import { until } from '../../support/until.js';
 import * as kit from '../kit.js';
 import { complete, createJob, createJobs, fail, lease, leaseOne, newQueue, stats, waitFor } from '../kit.js';
 
@@ -92,6 +93,10 @@ describe('GET /api/v1/queues', async () => {
     await a.post(`/api/v1/dlq/${letter!.id}/replay`);
     await waitFor(a, (await a.post('/api/v1/jobs', { task_name: 'unknown' })).body.job_id, 'failed');
     await waitFor(a, (await a.post('/api/v1/jobs', { task_name: 'echo' }, keyed)).body.job_id, 'completed');
+    // What the pool ends is seen in the database a moment before it is counted.
+    const completed = async (): Promise<number> => (await stats(a)).jobs_completed! - before.jobs_completed!;
+    const failed = async (): Promise<number> => (await stats(a)).jobs_failed! - before.jobs_failed!;
+    await until(async () => (await completed()) >= 2 && (await failed()) >= 2, { what: 'the ends to be counted' });
     const after = await stats(a);
     const counted = Object.fromEntries(Object.entries(after).map(([name, n]) => [name, n - before[name]!]));
     expect(counted).toEqual({

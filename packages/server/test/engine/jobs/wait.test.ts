@@ -20,6 +20,10 @@ describe('waiting for jobs', async () => {
     await database.drop();
   });
 
+  /** So many calls wait at the server, as it counts them. */
+  const areWaiting = async ({ metricsUrl }: { readonly metricsUrl: string }, calls: number): Promise<boolean> =>
+    new RegExp(`^millrace_job_waits ${calls}$`, 'm').test(await (await fetch(`${metricsUrl}/metrics`)).text());
+
   const waitFor = (ids: readonly string[], fields: object = {}, client = a) =>
     client.post('/api/v1/jobs/wait', { job_ids: ids, wait_secs: 30, ...fields });
 
@@ -160,14 +164,11 @@ describe('waiting for jobs', async () => {
     const held = Array.from({ length: 5 }, () =>
       a.send('POST', '/api/v1/jobs/wait', { body, signal: leaving.signal }).catch(() => null),
     );
-    const refused = await until(
-      async () => {
-        const reply = await waitFor(ids.slice(0, 1), { wait_secs: 1 });
-        return reply.status === 503 ? reply : `it is ${reply.status}`;
-      },
-      { what: 'no room' },
-    );
-    expect([refused.body.code, refused.headers.get('retry-after')]).toEqual(['unavailable', expect.any(String)]);
+    // Before anybody else asks: a call that came between them would be in the way of the last.
+    await until(() => areWaiting(server, 5), { what: 'all of them to wait' });
+    const refused = await waitFor(ids.slice(0, 1), { wait_secs: 1 });
+    const { status, body: answer, headers } = refused;
+    expect([status, answer.code, headers.get('retry-after')]).toEqual([503, 'unavailable', expect.any(String)]);
     expect((await a.get(`/api/v1/jobs/${ids[0]}?wait_secs=1`)).status).toBe(503);
     const theirs = await createJob(b, newQueue());
     expect((await waitFor([theirs], { wait_secs: 1 }, b)).body.pending).toEqual([theirs]);
@@ -182,9 +183,7 @@ describe('waiting for jobs', async () => {
     const client = createClient(stopping.apiUrl!, KEY_A);
     const id = await createJob(a, newQueue());
     const waiting = [client.get(`/api/v1/jobs/${id}?wait_secs=30`), waitFor([id], {}, client)];
-    const bothWait = async (): Promise<boolean> =>
-      /^millrace_job_waits 2$/m.test(await (await fetch(`${stopping.metricsUrl}/metrics`)).text());
-    await until(bothWait, { what: 'both to wait' });
+    await until(() => areWaiting(stopping, 2), { what: 'both to wait' });
     await stopping.stop();
     const [single, many] = await Promise.all(waiting);
     expect([single!.status, single!.body.status]).toEqual([200, 'pending']);

@@ -15,11 +15,12 @@ import {
   lease,
   leaseOne,
   newQueue,
+  NO_SWEEPS,
 } from '../kit.js';
 
 const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-const { a, b, worker } = await useTestServer({ config: { mode: 'api' } });
+const { a, b, worker } = await useTestServer({ config: { mode: 'api' }, intervals: NO_SWEEPS });
 
 describe('leasing', () => {
   it('goes by priority, then scheduled_at, then created_at, retries included', async () => {

@@ -44,14 +44,17 @@ describe('of a claim whose process died', async () => {
     const claim = `SELECT DISTINCT (left(token::text, 32) || '0000')::uuid AS token FROM millrace.running WHERE id = ANY ($1)`;
     const [{ token }] = (await database.query<{ token: string }>(claim, [ids])) as [{ token: string }];
     await database.query('INSERT INTO millrace.claim_marks VALUES (now(), $1, $2)', [reach, token]);
-    const past = `locked_until = now() - interval '1 second'`;
-    await database.query(`UPDATE millrace.bundles SET ${past} WHERE token = $1`, [token]);
-    await database.query(`UPDATE millrace.leases SET ${past} WHERE id = ANY ($1)`, [ids]);
-    // Under this claim: the pool of the test lives on, and claims again what goes back.
-    const held = `SELECT FROM millrace.running WHERE left(token::text, 32) = left($1, 32)`;
-    await until(async () => (await database.query(held, [token])).length === 0, {
-      what: 'the sweep',
-    });
+    // Under this claim: the pool of the test lives on, and claims again what goes back. Again and again, because it
+    // extends what it holds now and then.
+    const underIt = `left(token::text, 32) = left($1, 32)`;
+    const isSwept = async (): Promise<boolean> => {
+      for (const table of ['bundles', 'leases']) {
+        const past = `UPDATE millrace.${table} SET locked_until = now() - interval '1 second' WHERE ${underIt}`;
+        await database.query(past, [token]);
+      }
+      return (await database.query(`SELECT FROM millrace.running WHERE ${underIt}`, [token])).length === 0;
+    };
+    await until(isSwept, { what: 'the sweep' });
     return ids;
   }
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Reply } from '../../support/client.js';
 import { useTestServer } from '../../support/server.js';
 import { blockLeaseOf } from '../blocking.js';
-import { createJob, createJobs, getJob, leaseOne, newQueue } from '../kit.js';
+import { createJob, createJobs, getJob, idsOf, lease, leaseOne, newQueue } from '../kit.js';
 import { begin, bury, ended, getOperation, perform, post } from './operation-kit.js';
 
 describe('operations', async () => {
@@ -169,13 +169,21 @@ describe('operations', async () => {
 
   it('take turns: a small one does not wait for a large one', async () => {
     const [queue, small] = [newQueue(), newQueue()];
-    await createJobs(a, queue, 4_000);
+    const first = await createJob(a, queue, { config: { priority: 9 } });
+    await createJobs(a, queue, 1_500);
+    const last = await createJob(a, queue, { config: { priority: 9 } });
     await createJob(b, small);
+    expect(idsOf(await lease(worker, queue, { max_jobs: 2, lease_secs: 600 }))).toEqual([first, last]);
+    // The first batch of four waits until the small one has been asked for, the last one until that has ended.
+    const [start, end] = [await blockLeaseOf(database, first), await blockLeaseOf(database, last)];
     const large = await begin(a, { action: 'cancel_jobs', filter: { queue } });
-    const quick = await ended(b, await begin(b, { action: 'cancel_jobs', filter: { queue: small } }));
+    await start.held();
+    const quick = await begin(b, { action: 'cancel_jobs', filter: { queue: small } });
+    await start.release();
+    expect(await ended(b, quick)).toMatchObject({ status: 'completed', changed: 1 });
     expect((await getOperation(a, large)).status).toBe('running');
-    expect(quick).toMatchObject({ status: 'completed', changed: 1 });
-    expect(await ended(a, large)).toMatchObject({ changed: 4_000 });
+    await end.release();
+    expect(await ended(a, large)).toMatchObject({ changed: 1_502 });
   });
 
   it('run five at a time for each tenant, however many are asked for at once', async () => {
