@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
 import { cloneDatabase } from '../../support/database.js';
+import { lockWaits } from '../../support/lock-waits.js';
 import { startTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { startAnotherServer } from '../another-server.js';
-import { createJobs, lease, complete, listAll, newQueue } from '../kit.js';
+import { blockLeaseOf } from '../blocking.js';
+import { complete, createJob, createJobs, lease, leaseOne, listAll, newQueue } from '../kit.js';
 import { begin, bury, ended, getOperation, perform } from './operation-kit.js';
 
 const config = { mode: 'api' as const };
@@ -41,18 +43,25 @@ describe('operations of several processes', async () => {
 
   it('are left alone by a process that no longer holds them', async () => {
     const queue = newQueue();
-    // A dozen batches: so many that it cannot end between two looks.
-    await createJobs(a, queue, 6_000);
+    await createJobs(a, queue, 700);
+    const locked = await createJob(a, queue, { config: { priority: 9 } });
+    await createJobs(a, queue, 900);
+    expect((await leaseOne(worker, queue, { lease_secs: 600 })).job.id).toBe(locked);
+    // The second batch of four waits for this lease, and whoever takes the operation for the batch.
+    const block = await blockLeaseOf(database, locked);
     const id = await begin(a, { action: 'cancel_jobs', filter: { queue } });
-    await until(async () => (await getOperation(a, id)).done >= 500 || 'no batch is done');
-    const [taken] = await database.query<{ done: string }>(
+    await block.held();
+    const taking = database.query<{ done: string }>(
       `UPDATE millrace.operations SET holder = $2, lease_until = 'infinity' WHERE id = $1 RETURNING done`,
       [id, randomUUID()],
     );
+    await lockWaits(database, { by: 'test kit' });
+    await block.release();
+    const [taken] = await taking;
     // Operations take turns: by the end of the second one, this one has had a turn.
     for (let n = 0; n < 2; n++) await perform(a, { action: 'cancel_jobs', filter: { queue: newQueue() } });
     expect(await getOperation(a, id)).toMatchObject({ status: 'running', done: Number(taken!.done) });
-    expect(taken!.done).not.toBe('6000');
+    expect(taken!.done).toBe('1000');
     expect((await a.post(`/api/v1/operations/${id}/stop`)).status).toBe(204);
   });
 
