@@ -386,12 +386,8 @@ export interface StatementParameters {
       | 'gate_held'
       | 'later_floor'
       | 'max_jobs'
+      | 'max_lines'
       | 'at_a_time'
-      | 'lines'
-      | 'counts'
-      | 'seats'
-      | 'group_seat'
-      | 'group_jobs'
       | 'max_bytes'
       | 'startable'
       | 'bundle'
@@ -404,12 +400,8 @@ export interface StatementParameters {
       | 'gate_held'
       | 'later_floor'
       | 'max_jobs'
+      | 'max_lines'
       | 'at_a_time'
-      | 'lines'
-      | 'counts'
-      | 'seats'
-      | 'group_seat'
-      | 'group_jobs'
       | 'max_bytes'
       | 'secs'
       | 'tokens'
@@ -443,8 +435,6 @@ export interface StatementParameters {
     place_in_turn: 'max_jobs' | 'tenant' | 'id';
     dissolve_lines: 'queue' | 'max_jobs';
     sort_into_lines: 'queue' | 'max_priorities' | 'max_jobs';
-    keep_last_served: 'turn' | 'queue';
-    turns_of_queue: 'queue' | 'turn' | 'max_lines' | 'max_jobs';
   };
   'limits/admit.sql': {
     lock_limits: 'ids';

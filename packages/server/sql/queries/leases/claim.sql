@@ -146,36 +146,121 @@ FROM job AS c, LATERAL (
 -- include: fields_of_c
 ) AS fields;
 
+-- fragment: turns_of_queue
+-- Whose turn it is, from the line after the one that was served last (`gate`) round to it, up to :max_lines of them,
+-- and how many jobs each is given (`allotted`): :at_a_time of each before the next one's, until there are :max_jobs.
+-- Each line is found by a probe of the index, however long the one before it is. Those who are in no line have a seat
+-- as one group (null), after the last line. Lines are counted as far as it matters: if they come to too few jobs, those
+-- that have more than was counted make up for it.
+), span AS MATERIALIZED (
+  SELECT (half || repeat('0', 16))::uuid AS before, (half || repeat('f', 16))::uuid AS last
+  FROM left(md5(:queue), 16) AS half WHERE NOT (SELECT paused FROM pause)
+), ahead AS (
+  SELECT first.line, 1 AS n FROM span, LATERAL (
+    SELECT r.waits_for AS line FROM millrace.ready r
+    WHERE r.waits_for > coalesce((SELECT turn FROM gate), span.before) AND r.waits_for <= span.last
+    ORDER BY r.waits_for LIMIT 1
+  ) AS first
+  UNION ALL
+  SELECT next.line, ahead.n + 1 FROM ahead, LATERAL (
+    SELECT r.waits_for AS line FROM millrace.ready r
+    WHERE r.waits_for > ahead.line AND r.waits_for <= (SELECT last FROM span)
+    ORDER BY r.waits_for LIMIT 1
+  ) AS next
+  WHERE ahead.n < :max_lines::int
+), behind AS (
+  SELECT first.line, 1 AS n FROM span, LATERAL (
+    SELECT r.waits_for AS line FROM millrace.ready r
+    WHERE r.waits_for > span.before AND r.waits_for <= (SELECT turn FROM gate)
+      AND (SELECT count(*) FROM ahead) < :max_lines::int
+    ORDER BY r.waits_for LIMIT 1
+  ) AS first
+  UNION ALL
+  SELECT next.line, behind.n + 1 FROM behind, LATERAL (
+    SELECT r.waits_for AS line FROM millrace.ready r
+    WHERE r.waits_for > behind.line AND r.waits_for <= (SELECT turn FROM gate)
+    ORDER BY r.waits_for LIMIT 1
+  ) AS next
+  WHERE behind.n < :max_lines::int
+), line AS MATERIALIZED (
+  SELECT line, 0 AS part, n FROM ahead UNION ALL SELECT line, 2, n FROM behind
+), rest AS MATERIALIZED (
+  SELECT EXISTS (SELECT FROM fell_due) OR (
+    SELECT true FROM millrace.ready r
+    WHERE r.queue = :queue AND r.later IS NULL AND r.scheduled_at <= now() AND NOT (SELECT paused FROM pause)
+    ORDER BY r.priority DESC, r.scheduled_at, r.id LIMIT 1
+  ) IS TRUE AS waits
+), part AS MATERIALIZED (
+  SELECT CASE WHEN served.n > 1 THEN 2 * ceil(:max_jobs::float8 / served.n)::int END AS most
+  FROM (SELECT count(*) + (SELECT waits::int FROM rest) AS n FROM line) AS served
+), counted AS MATERIALIZED (
+  SELECT line.line, line.part, line.n, CASE WHEN part.most IS NULL THEN :max_jobs::int ELSE (
+    SELECT count(*) FROM (
+      SELECT FROM millrace.ready r WHERE r.waits_for = line.line LIMIT part.most
+    ) AS waiting
+  ) END::int AS waiting
+  FROM line, part
+  UNION ALL
+  SELECT NULL, 1, 1, CASE WHEN part.most IS NULL THEN :max_jobs::int ELSE least(part.most, (
+    SELECT count(*) FROM fell_due
+  ) + (
+    SELECT count(*) FROM (
+      SELECT FROM millrace.ready r WHERE r.queue = :queue AND r.later IS NULL AND r.scheduled_at <= now()
+      LIMIT part.most
+    ) AS waiting
+  )) END::int
+  FROM part, rest WHERE rest.waits
+), short AS MATERIALIZED (
+  SELECT greatest(0, :max_jobs::int - sum(waiting))::int AS of FROM counted
+), allotted AS MATERIALIZED (
+  SELECT given.line, given.seat, count(*)::int AS most
+  FROM (
+    SELECT seated.line, seated.seat
+    FROM (SELECT counted.*, row_number() OVER (ORDER BY part, n) AS seat FROM counted) AS seated, part, short,
+         generate_series(1, seated.waiting + CASE WHEN seated.waiting = part.most THEN short.of ELSE 0 END) AS job
+    ORDER BY (job - 1) / :at_a_time::int, seated.seat, job
+    LIMIT :max_jobs::int
+  ) AS given
+  GROUP BY given.line, given.seat
+), kept AS (
+  -- The next claim begins after the line of the last job that was taken. Of claims that began after the same line one
+  -- says so: none waits for another, and none that took its time sets them back.
+  UPDATE millrace.queue_limits g SET turn = served.line
+  FROM (SELECT due.line FROM due WHERE due.n = (SELECT max(n) FROM claimed)) AS served
+  WHERE g.turn IS DISTINCT FROM served.line AND g.ctid = ANY (ARRAY(
+    SELECT began.ctid FROM millrace.queue_limits began
+    WHERE began.queue = :queue AND began.turn IS NOT DISTINCT FROM (SELECT turn FROM gate)
+    FOR NO KEY UPDATE SKIP LOCKED
+  ))
+
 -- fragment: jobs_in_turn
--- The first :counts jobs of each of :lines, by the usual order within a line and by :seats between them, :at_a_time of
--- each before the next one's. Jobs that are in no line yet (:group_jobs of them, and those that fell due) have a seat
--- as one group.
+-- The jobs that are allotted to each line, by the usual order within it.
   SELECT row_number() OVER (ORDER BY (round - 1) / :at_a_time::int, seat, round) AS n, found.*
   FROM (
-    SELECT head.*, turn.seat, row_number() OVER (
+    SELECT head.*, turn.line, turn.seat, row_number() OVER (
       PARTITION BY turn.seat ORDER BY head.priority DESC, head.scheduled_at, head.id
     ) AS round
-    FROM unnest(:lines::uuid[], :counts::int[], :seats::int[]) AS turn (line, most, seat), LATERAL (
+    FROM allotted AS turn, LATERAL (
       SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
              r.workflow_id, r.error, r.size, r.limits, r.expires_at, false AS later
       FROM millrace.ready r
-      WHERE r.waits_for = turn.line AND r.queue = :queue
-        AND (r.expires_at IS NULL OR r.expires_at > now()) AND NOT (SELECT paused FROM pause)
+      WHERE r.waits_for = turn.line AND r.queue = :queue AND (r.expires_at IS NULL OR r.expires_at > now())
       ORDER BY r.priority DESC, r.scheduled_at, r.id
       LIMIT turn.most
       FOR UPDATE SKIP LOCKED
     ) AS head
     UNION ALL
-    SELECT head.*, :group_seat::int, row_number() OVER (ORDER BY head.priority DESC, head.scheduled_at, head.id)
+    SELECT head.*, NULL, coalesce((SELECT seat FROM allotted WHERE line IS NULL), 2147483647),
+           row_number() OVER (ORDER BY head.priority DESC, head.scheduled_at, head.id)
     FROM (
       SELECT * FROM (
         SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
                r.workflow_id, r.error, r.size, r.limits, r.expires_at, false AS later
         FROM millrace.ready r
         WHERE r.queue = :queue AND r.later IS NULL AND r.scheduled_at <= now()
-          AND (r.expires_at IS NULL OR r.expires_at > now()) AND NOT (SELECT paused FROM pause)
+          AND (r.expires_at IS NULL OR r.expires_at > now())
         ORDER BY r.priority DESC, r.scheduled_at, r.id
-        LIMIT :group_jobs::int
+        LIMIT coalesce((SELECT most FROM allotted WHERE line IS NULL), 0)
         FOR UPDATE SKIP LOCKED
       ) AS in_order
       UNION ALL
@@ -205,6 +290,19 @@ FROM job AS c, LATERAL (
   FROM (
     SELECT NOT :gate_held::bool AND EXISTS (SELECT FROM millrace.queue_limits g WHERE g.queue = :queue) AS closed
   ) AS gate
+
+-- fragment: pause_of_turns
+-- The same where tenants take turns. Unless the queue also has a limit or a rate, no gate has to be held.
+  SELECT gate.closed OR EXISTS (
+           SELECT FROM millrace.queues q WHERE q.queue = :queue AND q.paused_at IS NOT NULL
+         ) AS paused, gate.closed AS gated
+  FROM (
+    SELECT NOT coalesce((SELECT :gate_held::bool OR NOT counted FROM gate), false) AS closed
+  ) AS gate
+
+-- fragment: gate_of_turns
+  SELECT g.turn, g.running IS NOT NULL OR g.rate_count IS NOT NULL AS counted
+  FROM millrace.queue_limits g WHERE g.queue = :queue AND g.share IS NOT NULL
 
 -- fragment: floors
   SELECT * FROM unnest(:floor_priorities::int[], :floor_instants::timestamptz[]) AS given (priority, since)
@@ -375,22 +473,28 @@ LEFT JOIN LATERAL (
 WHERE coalesce(first.scheduled_at, next.scheduled_at, line.scheduled_at) IS NOT NULL AND known.paused_at IS NULL;
 
 -- name: share_for_pool
--- claim_for_pool on a queue where tenants take turns: the caller holds the gate of the queue, and says how many jobs of
--- which lines it takes (turns_of_queue in shares.sql, domain/shares.ts).
-WITH pause AS MATERIALIZED (
--- include: pause
+-- claim_for_pool on a queue where tenants take turns. It is one statement, and holds nothing that another claim would
+-- wait for: claims that happen at the same time each take turns for themselves.
+WITH RECURSIVE gate AS MATERIALIZED (
+-- include: gate_of_turns
+), pause AS MATERIALIZED (
+-- include: pause_of_turns
 ), fell_due AS MATERIALIZED (
 -- include: jobs_that_fell_due
+-- include: turns_of_queue
 ), due AS MATERIALIZED (
 -- include: jobs_in_turn
 -- include: hold_for_pool
 
 -- name: share_for_workers
 -- The same for workers.
-WITH pause AS MATERIALIZED (
--- include: pause
+WITH RECURSIVE gate AS MATERIALIZED (
+-- include: gate_of_turns
+), pause AS MATERIALIZED (
+-- include: pause_of_turns
 ), fell_due AS MATERIALIZED (
 -- include: jobs_that_fell_due
+-- include: turns_of_queue
 ), due AS MATERIALIZED (
 -- include: jobs_in_turn
 -- include: hold_for_workers

@@ -10,10 +10,10 @@ SELECT EXISTS (SELECT FROM millrace.queue_limits g WHERE g.queue = :queue) AS kn
        ) AS held) AS held;
 
 -- name: gate_use
--- What the caller may take, and by whose turn. In a snapshot that is younger than the lock, so that what others claimed
--- before is among what runs. Leases of the default queue name no queue; jobs that were bundled before there was a limit
--- count by their bits. Counting stops where it is full.
-SELECT g.running AS most, g.rate_count, g.rate_secs, g.rate_burst, g.tokens, g.waited, g.share, g.turn,
+-- What the caller may take, and whether by turns. In a snapshot that is younger than the lock, so that what others
+-- claimed before is among what runs. Leases of the default queue name no queue; jobs that were bundled before there was
+-- a limit count by their bits. Counting stops where it is full.
+SELECT g.running AS most, g.rate_count, g.rate_secs, g.rate_burst, g.tokens, g.waited, g.share,
        now()::text AS now,
        extract(epoch FROM now() - g.refilled_at)::float8 AS elapsed_secs,
        CASE WHEN g.running IS NULL THEN 0 ELSE (

@@ -15,7 +15,7 @@ import type { Offers } from '../shared/offers.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
 import type { Passage, QueueGates } from './queue-gates.js';
 import type { Slots } from './slots.js';
-import { turnColumns } from './tenant-lines.js';
+import { turnsFor } from './tenant-lines.js';
 import type { CellHeads, Head } from '../../domain/heads.js';
 import type { JobRecord } from '../../domain/records.js';
 import type { LeaseRequest } from '../api.js';
@@ -159,12 +159,12 @@ export class Claimer {
       const wanted = {
         queue,
         max_jobs: passage?.most ?? count,
-        gate_held: passage !== null,
+        gate_held: passage?.held ?? false,
         max_bytes: bytes,
         later_floor: floors?.later ?? '-infinity',
         known_contexts: contexts.size === 0 ? null : textArray([...contexts.keys()]),
       };
-      if (passage?.turns) return slots.share({ ...turnColumns(passage.turns), ...wanted }, !passage.counted);
+      if (passage?.shared) return slots.share({ ...turnsFor(passage.most), ...wanted }, !passage.counted);
       return slots.claim({
         floor_priorities: floors && int4Array(floors.priorities),
         floor_instants: floors && plainArray(floors.since),
@@ -181,13 +181,17 @@ export class Claimer {
     return { jobs: held, cut: answer.cut, bytes: answer.payloads.length };
   }
 
-  /** Through the gate of the queue, if it has settings; otherwise `passage` is null. */
+  /** Through the gate of the queue, if it has settings that need one; `passage` is null where it has none. */
   async #ask(
     queue: string,
     count: number,
     statement: (passage: Passage | null) => Statement,
   ): Promise<ClaimAnswer | null> {
-    if (!this.gates.isKnown(queue)) {
+    if (this.gates.takesTurnsOnly(queue)) {
+      const turns: Passage = { most: count, shared: true, counted: false, held: false };
+      const [answer] = await this.db.run<ClaimAnswer>(statement(turns));
+      if (!answer?.gated) return answer ?? null;
+    } else if (!this.gates.isKnown(queue)) {
       const [answer] = await this.db.run<ClaimAnswer>(statement(null));
       if (!answer?.gated) return answer ?? null;
       this.gates.know(queue);

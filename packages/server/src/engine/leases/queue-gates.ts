@@ -1,6 +1,5 @@
 import type { QueueSettings, QueueSettingsInput } from '@millrace/contract';
 import { bucketTokens, fullBucket, nextTokenSecs, refill, type Bucket, type Rate } from '../../domain/rates.js';
-import type { Turns } from '../../domain/shares.js';
 import type { GateStanding } from '@millrace/sdk/rules';
 import { unavailable } from '../../domain/errors.js';
 import type { Database, Execute } from '../../store/connection/database.js';
@@ -14,7 +13,7 @@ import { TenantLines } from './tenant-lines.js';
  * and settled like any other; only its claims differ. A plain claim finds nothing there and says why, so a setting
  * holds from its commit on, in every process, and nothing is remembered that could be out of date. A claim through the
  * gate holds the row of the queue, counts what runs, and takes no more than there is room for: so no crash leaves
- * anything behind. Where tenants take turns it takes whose turn it is.
+ * anything behind. Where tenants take turns and nothing is counted, no gate is held.
  */
 const sql = loadStatements('leases/gates.sql');
 
@@ -36,20 +35,20 @@ interface GateRow {
   readonly waited: boolean;
   /** Null: tenants do not take turns. */
   readonly share: boolean | null;
-  /** The line that was served last. */
-  readonly turn: string | null;
   readonly now: string;
   readonly elapsed_secs: number | null;
   readonly used: number;
 }
 
-/** What a claim that holds the gate may take. */
+/** What a claim may take of a queue with settings. */
 export interface Passage {
   readonly most: number;
-  /** Null: tenants do not take turns. */
-  readonly turns: Turns | null;
+  /** Tenants take turns. */
+  readonly shared: boolean;
   /** Jobs are counted one by one, so none may be bundled. */
   readonly counted: boolean;
+  /** It holds the gate. */
+  readonly held: boolean;
 }
 
 /** Claims what it may in the transaction, and says how many jobs that were. */
@@ -80,6 +79,11 @@ export class QueueGates {
 
   isKnown(queue: string): boolean {
     return this.#known.has(queue);
+  }
+
+  /** Its tenants take turns and nothing is counted, so claims need not go one at a time. They say if that changes. */
+  takesTurnsOnly(queue: string): boolean {
+    return this.lines.isShared(queue) && !this.#counted.has(queue);
   }
 
   get inUse(): boolean {
@@ -199,10 +203,8 @@ export class QueueGates {
       0,
       Math.min(wanted, (row.most ?? Infinity) - row.used, bucket ? bucketTokens(bucket) : Infinity),
     );
-    const turns = row.share === null || room === 0 ? null : await this.lines.turns(execute, queue, row.turn, room);
-    const { answer, taken } =
-      room === 0 ? { answer: null, taken: 0 } : await through(execute, { most: room, turns, counted });
-    if (turns !== null && turns.last !== row.turn) await this.lines.keepTurn(execute, queue, turns);
+    const passage = { most: room, shared: row.share !== null, counted, held: true };
+    const { answer, taken } = room === 0 ? { answer: null, taken: 0 } : await through(execute, passage);
     if (bucket !== null) {
       bucket.tokens -= taken;
       const waited = taken === room && room < wanted;

@@ -53,14 +53,10 @@ export interface Wanted extends WantedAnyhow {
   readonly floor_instants: Bindable;
 }
 
-/** The same where tenants take turns: so many of each line, and of those who are in none. */
+/** The same where tenants take turns. */
 export interface WantedInTurns extends WantedAnyhow {
-  readonly lines: Bindable;
-  readonly counts: Bindable;
-  readonly seats: Bindable;
   readonly at_a_time: number;
-  readonly group_jobs: number;
-  readonly group_seat: number;
+  readonly max_lines: number;
 }
 
 export interface Slot extends Holder {

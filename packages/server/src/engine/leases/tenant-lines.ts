@@ -1,6 +1,5 @@
-import { takeTurns, turnOf, type Group, type Turns } from '../../domain/shares.js';
-import { int4Array, uuidArray } from '../../store/arrays.js';
-import type { Database, Execute } from '../../store/connection/database.js';
+import { turnOf } from '../../domain/shares.js';
+import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';
 
@@ -41,22 +40,6 @@ export class TenantLines {
   know(queue: string, share: boolean | null): void {
     if (share === null) this.#shared.delete(queue);
     else this.#shared.set(queue, share);
-  }
-
-  /** Whose turn it is, in a transaction that holds the gate of the queue. */
-  async turns(execute: Execute, queue: string, turn: string | null, wanted: number): Promise<Turns> {
-    const [row] = await execute<{ turns: string | null }>(
-      sql.turns_of_queue({ queue, turn, max_jobs: wanted, max_lines: Math.ceil(wanted / turnOf(wanted)) }),
-    );
-    const groups = JSON.parse(row?.turns ?? '[]') as [string | null, number][];
-    return takeTurns(
-      groups.map(([line, waiting]): Group => ({ line, waiting })),
-      wanted,
-    );
-  }
-
-  async keepTurn(execute: Execute, queue: string, { last }: Turns): Promise<void> {
-    await execute(sql.keep_last_served({ queue, turn: last }));
   }
 
   /** How many of its tenant are before a job; null: it is in no line. */
@@ -117,16 +100,8 @@ export class TenantLines {
   }
 }
 
-/** What a claim takes, for its statement. */
-export function turnColumns({ served, atATime }: Turns) {
-  const lines = served.filter(({ line }) => line !== null);
-  const group = served.find(({ line }) => line === null);
-  return {
-    lines: uuidArray(lines.map(({ line }) => line)),
-    counts: int4Array(lines.map(({ count }) => count)),
-    seats: int4Array(lines.map(({ seat }) => seat)),
-    at_a_time: atATime,
-    group_jobs: group?.count ?? 0,
-    group_seat: group?.seat ?? served.length + 1,
-  };
+/** For a claim of so many jobs: how many a tenant is given at its turn, and how many tenants that makes at most. */
+export function turnsFor(wanted: number) {
+  const atATime = turnOf(wanted);
+  return { at_a_time: atATime, max_lines: Math.ceil(wanted / atATime) };
 }
