@@ -18,6 +18,10 @@ export interface Scale {
     readonly remoteBatched: number;
     readonly workflows: number;
     readonly wal: number;
+    /** With limits by key, or on a queue that tenants share. */
+    readonly limits: number;
+    /** Those of another tenant, while a newcomer's are to be run. */
+    readonly neighbour: number;
     readonly snapshot: number;
     /** Drained with and without a history. */
     readonly history: number;
@@ -36,6 +40,8 @@ export interface Scale {
   readonly idleSecs: number;
   /** Jobs that sleep or wait while an idle server is measured. */
   readonly waiting: number;
+  /** Keys with limits that an idle server knows. */
+  readonly keys: number;
 }
 
 export const FULL: Scale = {
@@ -53,6 +59,8 @@ export const FULL: Scale = {
     remoteBatched: 300_000,
     workflows: 8_000,
     wal: 100_000,
+    limits: 50_000,
+    neighbour: 100_000,
     snapshot: 500_000,
     history: 200_000,
     historySome: 1_000_000,
@@ -79,6 +87,7 @@ export const FULL: Scale = {
   pages: 100,
   idleSecs: 60,
   waiting: 10_000,
+  keys: 100_000,
 };
 
 export const QUICK: Scale = {
@@ -96,6 +105,8 @@ export const QUICK: Scale = {
     remoteBatched: 20_000,
     workflows: 1_000,
     wal: 5_000,
+    limits: 10_000,
+    neighbour: 20_000,
     snapshot: 10_000,
     history: 10_000,
     historySome: 50_000,
@@ -122,4 +133,5 @@ export const QUICK: Scale = {
   pages: 10,
   idleSecs: 6,
   waiting: 10_000,
+  keys: 5_000,
 };

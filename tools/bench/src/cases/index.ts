@@ -7,6 +7,7 @@ import { history } from './history.js';
 import { idle } from './idle.js';
 import { insight } from './insight.js';
 import { latency } from './latency.js';
+import { limits } from './limits.js';
 import type { CaseName } from './names.js';
 import { outbox } from './outbox.js';
 import { processes } from './processes.js';
@@ -26,6 +27,7 @@ export const CASES: Readonly<Record<CaseName, Case>> = {
   outbox,
   workflows,
   durable,
+  limits,
   events,
   wal,
   idle,
@@ -35,7 +37,7 @@ export const CASES: Readonly<Record<CaseName, Case>> = {
   growth,
 };
 
-const HEAVY: readonly CaseName[] = ['durable', 'idle', 'snapshot', 'history', 'insight', 'growth', 'wal'];
+const HEAVY: readonly CaseName[] = ['durable', 'limits', 'idle', 'snapshot', 'history', 'insight', 'growth', 'wal'];
 
 export const roundsOf = (name: CaseName, scale: Scale): number =>
   HEAVY.includes(name) ? scale.heavyRounds : scale.rounds;

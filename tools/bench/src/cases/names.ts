@@ -8,6 +8,7 @@ export const CASE_NAMES = [
   'outbox',
   'workflows',
   'durable',
+  'limits',
   'events',
   'wal',
   'idle',

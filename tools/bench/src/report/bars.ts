@@ -1,5 +1,6 @@
 import { AXES, AXIS_NAMES, growthMetric, MEASURE_NAMES, MEASURES, slowdown } from '../cases/growth/axes.js';
 import { INSIGHT_TITLES } from '../cases/insight.js';
+import { SHARING } from '../cases/limits.js';
 import type { CaseName } from '../cases/names.js';
 import type { Measured, Results } from '../results.js';
 
@@ -156,6 +157,46 @@ export const BARS: readonly Bar[] = [
     ['durable-idle-cpu.beside', 'durable-idle-cpu.without'],
     (beside, without) => beside - without,
   ),
+  ...SHARING.map((n) =>
+    atLeast('limits', `drain of a queue that tenants share (${n}) / the same without`, 0.7, [
+      `shares.with.${n}`,
+      `shares.without.${n}`,
+    ]),
+  ),
+  atMost(
+    'limits',
+    "a newcomer's jobs where tenants take turns / where they do not",
+    0.05,
+    '×',
+    ['newcomer.with', 'newcomer.without'],
+    ratio,
+  ),
+  atMost(
+    'limits',
+    'processor time with limits that are never reached / without',
+    1.6,
+    '×',
+    ['limited-cpu.roomy', 'limited-cpu.none'],
+    ratio,
+  ),
+  atMost(
+    'limits',
+    'processor time with limits that are always reached / without',
+    3,
+    '×',
+    ['limited-cpu.full', 'limited-cpu.none'],
+    ratio,
+  ),
+  {
+    of: 'limits',
+    title: 'one key with running: 1',
+    metrics: ['limited.one-key'],
+    formula: itself,
+    limit: 100,
+    better: 'more',
+    unit: 'jobs/s',
+  },
+  atMost('limits', 'idle beside many keys: processor', 1, '% of a core', ['limits-idle.cpu']),
   atLeast('history', 'drain with much history / with none', 0.9, ['history.many', 'history.empty']),
   atMost('history', 'any page by cursor / the first', 3, '×', ['page-depth.many']),
   ...(['counts', 'counts-queue', 'series', 'series-task', 'series-days'] as const).map((name) =>

@@ -1,6 +1,7 @@
 import { AXIS_NAMES, growthMetric, MEASURE_NAMES, MEASURES, sizeTitle } from '../cases/growth/axes.js';
 import { DEPTHS, FILTERS, RARE, SIZES } from '../cases/history.js';
 import { INSIGHT_TITLES } from '../cases/insight.js';
+import { LIMITED, SHARING } from '../cases/limits.js';
 import type { CaseName } from '../cases/names.js';
 import { COUNTS } from '../cases/processes.js';
 import { CONNECTIONS } from '../cases/single.js';
@@ -137,6 +138,7 @@ function httpGroups({ streams }: Scale): Group[] {
         metric('durable-steps.resume', 'resuming it from the first', 'ms'),
       ],
     },
+    { of: 'limits', title: 'Limits by key, and tenants that take turns', metrics: limitMetrics() },
     {
       of: 'outbox',
       title: "The outbox in the application's database",
@@ -159,6 +161,27 @@ function httpGroups({ streams }: Scale): Group[] {
         metric('events-p99.delivery', 'from the completion sent to its event, p99', 'ms'),
       ],
     },
+  ];
+}
+
+function limitMetrics(): Metric[] {
+  const shared = SHARING.flatMap((n) => [
+    metric(`shares.without.${n}`, `drain, tenants: ${count(n)}, without turns`, 'jobs/s'),
+    metric(`shares.with.${n}`, `drain, tenants: ${count(n)}, in turn`, 'jobs/s'),
+    metric(`shares-cpu.without.${n}`, `processor, tenants: ${count(n)}, without turns`, 'µs'),
+    metric(`shares-cpu.with.${n}`, `processor, tenants: ${count(n)}, in turn`, 'µs'),
+  ]);
+  return [
+    ...shared,
+    metric('newcomer.without', "a newcomer's twenty jobs behind many of another tenant, without turns", 'ms'),
+    metric('newcomer.with', "a newcomer's twenty jobs beside many of another tenant, in turn", 'ms'),
+    ...entries(LIMITED).flatMap(([key, title]) => [
+      metric(`limited.${key}`, `created and run, ${title}`, 'jobs/s'),
+      metric(`limited-cpu.${key}`, `processor, ${title}`, 'µs'),
+    ]),
+    metric('limited.one-key', 'created and run, one key with running: 1', 'jobs/s'),
+    metric('limits-idle.cpu', 'nothing to do beside many keys: processor', '% of a core'),
+    metric('limits-idle.statements', 'nothing to do beside many keys: statements', '/s'),
   ];
 }
 

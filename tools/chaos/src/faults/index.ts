@@ -31,6 +31,8 @@ import { largeContext } from './29-large-context.js';
 import { limits } from './46-limits.js';
 import { resumeKills } from './47-resume-kills.js';
 import { childrenKills } from './48-children-kills.js';
+import { turns } from './49-turns.js';
+import { queueLimits } from './50-queue-limits.js';
 import { waitKills } from './52-wait-kills.js';
 import { scheduledWorkflows } from './53-scheduled-workflows.js';
 import { manyPriorities } from './30-many-priorities.js';
@@ -68,6 +70,8 @@ export const FAULTS: readonly Fault[] = [
   durableKills,
   childrenKills,
   waitKills,
+  turns,
+  queueLimits,
   scheduledWorkflows,
   outboxKills,
   outboxRelays,

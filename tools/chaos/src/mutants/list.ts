@@ -1,4 +1,5 @@
 import { DURABLE_MUTANTS } from './durable.js';
+import { LIMIT_MUTANTS } from './limits.js';
 import { pause, type Mutant } from './mutant.js';
 import { SCHEDULE_MUTANTS } from './schedules.js';
 
@@ -206,4 +207,5 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
   },
   ...DURABLE_MUTANTS,
   ...SCHEDULE_MUTANTS,
+  ...LIMIT_MUTANTS,
 ];

@@ -123,7 +123,10 @@ export class Stage {
   }
 
   /** A client in this process, as tenant and as worker. The target may be a function that returns the current URL. */
-  client(target: ServerProcess | (() => string), { timeoutMs }: { timeoutMs?: number } = {}): ChaosClient {
+  client(
+    target: ServerProcess | (() => string),
+    { timeoutMs, tenantKey }: { timeoutMs?: number; tenantKey?: string } = {},
+  ): ChaosClient {
     const url = typeof target === 'function' ? target : () => target.url;
     const journal = this.history;
     return new ChaosClient({
@@ -132,6 +135,7 @@ export class Stage {
       journal,
       ...CREDENTIALS,
       ...(timeoutMs !== undefined && { timeoutMs }),
+      ...(tenantKey !== undefined && { tenantKey }),
     });
   }
 

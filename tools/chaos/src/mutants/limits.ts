@@ -1,0 +1,63 @@
+import { pause, type Mutant } from './mutant.js';
+
+/** Those of limits, rates and turns. */
+const ADMIT_SQL = 'server/sql/queries/limits/admit.sql';
+const CLAIM_SQL = 'server/sql/queries/leases/claim.sql';
+const GATES_SQL = 'server/sql/queries/leases/gates.sql';
+const SHARES_SQL = 'server/sql/queries/leases/shares.sql';
+const ADMITTER = 'server/dist/engine/limits/admitter.js';
+const QUEUE_GATES = 'server/dist/engine/leases/queue-gates.js';
+const RATED = 'server/dist/engine/limits/rated.js';
+const TENANT_LINES = 'server/dist/engine/leases/tenant-lines.js';
+
+export const LIMIT_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'jobs are let in without the lock of their limit',
+    patches: [
+      { file: ADMIT_SQL, find: /(ORDER BY l\.id) FOR NO KEY UPDATE SKIP LOCKED/, replace: '$1' },
+      { file: ADMITTER, find: /const admission = admit\(/, replace: `${pause(50)} $&` },
+    ],
+    rows: [46],
+    sign: /held room for|limit counts what holds room/,
+  },
+  {
+    name: 'turns end before the lines are dissolved',
+    patches: [
+      {
+        file: SHARES_SQL,
+        find: /(g\.rate_count IS NULL)\s+AND g\.set_at < now\(\) - interval '1 minute' AND \([\s\S]*?\) IS NULL;/,
+        replace: '$1;',
+      },
+      { file: TENANT_LINES, find: /async #dissolve\(queue\) \{/, replace: '$& const MAX_BATCHES = 0;' },
+    ],
+    rows: [49],
+    sign: /in lines though nobody takes turns/,
+  },
+  {
+    name: 'a claim does not say whose turn it was',
+    patches: [{ file: CLAIM_SQL, find: /WHERE g\.turn IS DISTINCT FROM served\.line/, replace: 'WHERE false' }],
+    rows: [49],
+    sign: /two who wait got/,
+  },
+  {
+    name: 'what runs on a queue is counted without its gate',
+    patches: [
+      { file: GATES_SQL, find: /(WHERE g\.queue = :queue) FOR NO KEY UPDATE SKIP LOCKED/, replace: '$1' },
+      { file: QUEUE_GATES, find: /const counted = row\.most !== null/, replace: `${pause(50)} $&` },
+    ],
+    rows: [50],
+    sign: /ran at once on a queue for/,
+  },
+  {
+    name: 'claims take no tokens of the rate of their queue',
+    patches: [{ file: QUEUE_GATES, find: /bucket\.tokens -= taken;/, replace: '' }],
+    rows: [50],
+    sign: /of paced started within/,
+  },
+  {
+    name: 'whoever was claimed gives its token back',
+    patches: [{ file: RATED, find: /gone, refunded \}, rate\)/, replace: 'gone, refunded: gone }, rate)' }],
+    rows: [50],
+    sign: /of keyed started within/,
+  },
+];
