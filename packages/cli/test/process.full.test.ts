@@ -137,6 +137,7 @@ describe('each command', () => {
       .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'ID')
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
       .replaceAll(/\b[0-9a-f]{16}\b/g, 'HEX')
+      .replaceAll(/\b\d+(\.\d+)?(ms|[smhd])\b/g, 'SPAN')
       .replaceAll(/\d+/g, '0')
       .replaceAll(/ +/g, ' ')
       .split('\n');

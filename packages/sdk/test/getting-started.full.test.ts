@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Millrace, task } from '../src/index.js';
 import { devServer, type DevServer } from '../src/testing/index.js';
+import { newFolder } from './support/programs.js';
 
 /** Programs that run after a plain `npm init -y`, and what they are called here. */
 const READMES = { 'README.md': 'readme', 'packages/sdk/README.md': 'package' };
@@ -21,8 +21,7 @@ describe('getting started', () => {
 
   beforeAll(async () => {
     page = await readFile(new URL('../../../docs/getting-started.md', import.meta.url), 'utf8');
-    // Inside the package, where `@millrace/sdk` is found as an installed package would be.
-    directory = await mkdtemp(fileURLToPath(new URL('types/started-', import.meta.url)));
+    directory = await newFolder();
     await writeFile(join(directory, 'package.json'), '{"type":"module"}');
     for (const [, name = '', code = ''] of page.matchAll(/```ts\n\/\/ (\S+)\n(.*?)```/gs)) {
       await writeFile(join(directory, name), code);

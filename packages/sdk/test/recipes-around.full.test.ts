@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { mkdir, symlink } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Millrace, silentLogger, task, type } from '@millrace/sdk';
@@ -8,6 +8,7 @@ import { validate } from 'dockerfile-utils';
 import type { Express } from 'express';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parse } from 'yaml';
+import { freePort } from '../../server/test/support/free-port.js';
 import { KEY_A, useTestServer, WORKER_TOKEN } from '../../server/test/support/server.js';
 import { until } from '../../server/test/support/until.js';
 import { blocksOf, compile, programFolder, runProgram, writeBlocks } from './support/programs.js';
@@ -155,12 +156,3 @@ it('a monorepo shares its tasks', async () => {
   worker.child.kill('SIGTERM');
   expect(await worker.ended).toBe(0);
 });
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo;
-      probe.close(() => resolve(port));
-    });
-  });
-}

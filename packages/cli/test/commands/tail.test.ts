@@ -17,12 +17,16 @@ async function follow(
   happens: Readonly<Record<number, () => Promise<unknown>>>,
 ): Promise<Outcome> {
   const interrupt = new AbortController();
+  const happening: Promise<unknown>[] = [];
   let lines = 0;
   const onOutput: CallOptions['onOutput'] = () => {
-    void happens[++lines]?.();
+    happening.push(happens[++lines]?.() ?? Promise.resolve());
     if (lines === until) interrupt.abort();
   };
-  return cli()(['tail', '--interval=100ms', ...args], { signal: interrupt.signal, onOutput });
+  const outcome = await cli()(['tail', '--interval=100ms', ...args], { signal: interrupt.signal, onOutput });
+  // The end of a job may be printed before whoever waits for that end has been told.
+  await Promise.all(happening);
+  return outcome;
 }
 const linesOf = ({ stdout }: Outcome): string[] => stdout.trimEnd().split('\n');
 

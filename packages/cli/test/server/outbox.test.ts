@@ -23,7 +23,7 @@ describe('outbox', () => {
     );
     const { stdout } = await outbox('status');
     expect(stdout).toMatch(
-      /waiting {3}1, the oldest for 0 s\nrefused {3}1\nrelays {4}0\n {2}019bd0e5-.* mail {2}conflict: no/,
+      /waiting {3}1, the oldest for \d+ s\nrefused {3}1\nrelays {4}0\n {2}019bd0e5-.* mail {2}conflict: no/,
     );
     expect(JSON.parse((await outbox('status', '--json')).stdout)).toMatchObject({ version: 2, waiting: 1, refused: 1 });
     expect((await outbox('prune', '--refused', '41')).stdout).toBe('removed 0 refused and 0 handled\n');

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { createLogger, startEmbedded } from '@millrace/server';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { cloneDatabase, type TestDatabase } from '../../../server/test/support/database.js';
+import { freePort } from '../../../server/test/support/free-port.js';
 import { isRunning, spawnMillrace, spawnServer, type ServingProcess } from '../../../server/test/support/processes.js';
 import { until } from '../../../server/test/support/until.js';
 
@@ -143,7 +144,7 @@ describe('stopping', () => {
     async (signal) => {
       const server = await serve(CREDENTIALS);
       const id = await createJob(server, KEY, { task_name: 'sleep', payload: { duration_ms: 700 } });
-      await untilBusy(server);
+      await untilBusy(server, id);
       expect(await stop(server, signal)).toBe(0);
       expect(await finalStatus(id)).toBe('completed');
     },
@@ -154,8 +155,7 @@ describe('stopping', () => {
     ['SIGINT', 130],
   ] as const)('a second %s ends at once', async (signal, code) => {
     const server = await serve(CREDENTIALS);
-    await createJob(server, KEY, { task_name: 'sleep', payload: { duration: 60 } });
-    await untilBusy(server);
+    await untilBusy(server, await createJob(server, KEY, { task_name: 'sleep', payload: { duration: 60 } }));
     server.signal(signal);
     await server.logged((line) => String(line.msg).startsWith('stopping'));
     server.signal(signal);
@@ -253,11 +253,14 @@ describe('with the embedded database', () => {
   });
 });
 
-/** A job is running from its claim on, and given back if the service stops before its handler has started. */
-async function untilBusy({ metricsUrl }: ServingProcess): Promise<void> {
+/**
+ * A job is running from its claim on, and given back if the service stops before its handler has started. On a slow
+ * machine it may have ended before anybody looked.
+ */
+async function untilBusy({ metricsUrl }: ServingProcess, id: string): Promise<void> {
   const busy = async (): Promise<boolean> =>
     /^millrace_pool_workers\{state="busy"\} 1$/m.test(await (await fetch(`${metricsUrl}/metrics`)).text());
-  await until(busy, { what: 'the handler to run' });
+  await until(async () => (await busy()) || (await finalStatus(id)) !== undefined, { what: 'the handler to run' });
 }
 
 async function finalStatus(id: string): Promise<unknown> {
@@ -269,12 +272,6 @@ async function listen(): Promise<[Server, number]> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return [server, (server.address() as AddressInfo).port];
-}
-
-async function freePort(): Promise<number> {
-  const [server, port] = await listen();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 function viaPort(port: number): string {

@@ -48,9 +48,9 @@ describe.skipIf(!hasBrowser)('durable jobs in the dashboard', async () => {
     await stored.getByText(/^took \d/).waitFor();
     expect(await page.getByLabel('Value of find charge').textContent()).toContain('"ch_1"');
     const moments = page.getByRole('list', { name: 'What happened' });
-    expect(await moments.textContent()).toMatch(
-      /created.*#1 began.*find charge.*#1 suspended.*goes on without approval/,
-    );
+    await expect
+      .poll(() => moments.textContent())
+      .toMatch(/created.*#1 began.*find charge.*#1 suspended.*goes on without approval/);
     await page.getByRole('button', { name: 'Approve' }).click();
     await page.getByRole('heading', { name: 'Waits for approval' }).waitFor({ state: 'detached' });
     expect(await answered(id)).toEqual({ value });

@@ -6,9 +6,19 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { onTestFinished } from 'vitest';
 
-/** A folder inside the package, where `@millrace/sdk` is found as an installed package would be. */
+/**
+ * A folder inside the package, where `@millrace/sdk` is found as an installed package would be, and where neither git
+ * nor tests that read all files look: those run at the same time.
+ */
+export async function newFolder(): Promise<string> {
+  const parent = fileURLToPath(new URL('../../.cache/', import.meta.url));
+  await mkdir(parent, { recursive: true });
+  return mkdtemp(join(parent, 'program-'));
+}
+
+/** Such a folder for ES modules, until the test ends. */
 export async function programFolder(): Promise<string> {
-  const folder = await mkdtemp(fileURLToPath(new URL('../types/program-', import.meta.url)));
+  const folder = await newFolder();
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   await writeFile(join(folder, 'package.json'), '{"type":"module"}');
   return folder;

@@ -1,4 +1,12 @@
-import { milliseconds, Millrace, silentLogger, type Duration, type Handler, type JobContext } from '../../src/index.js';
+import {
+  milliseconds,
+  Millrace,
+  silentLogger,
+  task,
+  type Duration,
+  type Handler,
+  type JobContext,
+} from '../../src/index.js';
 import { stepPayload } from '../../src/workflow/references.js';
 import { FakeServer } from '../../src/testing/index.js';
 import { instantRun } from '../../src/testing/instant-run.js';
@@ -80,6 +88,15 @@ export async function lease(stage: Stage, queue: string, options: object = {}): 
   const body = { max_jobs: 100, lease_secs: 60, wait_secs: 0, ...options };
   const answer = await stage.work(`/queues/${encodeURIComponent(queue)}/lease`, body);
   return answer.body.jobs as Wire.LeasedJob[];
+}
+
+/**
+ * An expression whose occurrences are an hour apart and half an hour from now: an hour later it has had one of them,
+ * whatever the time of day is.
+ */
+export async function onceAnHour(stage: Stage): Promise<string> {
+  const { createdAt } = await (await stage.millrace.enqueue(task({ name: 'clock', queue: 'of the clock' }))).get();
+  return `${(createdAt.getUTCMinutes() + 30) % 60} * * * *`;
 }
 
 /** Runs everything that is due on a queue, by the plain protocol, until nothing is. Returns the names of what ran. */

@@ -70,15 +70,15 @@ describe.each([
 
   it('a replaced job is put off, but not for ever', async () => {
     const double = fresh();
-    const unique = { key: 'd', while: 'waiting', onConflict: 'replace', maxWait: '90s' } as const;
-    const put = (n: number) => stage.millrace.enqueue(double, { n }, { unique, delay: '60s' });
+    const unique = { key: 'd', while: 'waiting', onConflict: 'replace', maxWait: '90m' } as const;
+    const put = (n: number) => stage.millrace.enqueue(double, { n }, { unique, delay: '60m' });
     const job = await put(1);
-    await stage.advance('45s');
+    await stage.advance('45m');
     expect((await put(2)).id).toBe(job.id);
-    await stage.advance('40s');
+    await stage.advance('40m');
     expect((await put(3)).id).toBe(job.id);
     expect(await numbers(double.queue)).toEqual([]);
-    await stage.advance('6s');
+    await stage.advance('6m');
     expect(await numbers(double.queue, { wait_secs: 20 })).toEqual([3]);
   });
 

@@ -17,7 +17,7 @@ import {
   type Job,
 } from '../../src/index.js';
 import { timetableOf } from '../../src/testing/fake/cron-expression.js';
-import { fakeStage, lease, realStage, workOff, type Stage } from '../support/stages.js';
+import { fakeStage, lease, onceAnHour, realStage, workOff, type Stage } from '../support/stages.js';
 
 let names = 0;
 /** A queue of its own for every test. */
@@ -579,10 +579,10 @@ describe.each([
       const queue = freshQueue();
       const tick = task({ name: 'tick', queue, input: type<{ n: number }>() });
       const { schedules } = stage.millrace;
-      await schedules.put({ name: queue, cron: '*/10 * * * *', task: tick, input: { n: 7 } });
+      await schedules.put({ name: queue, cron: await onceAnHour(stage), task: tick, input: { n: 7 } });
       const triggered = await schedules.trigger(queue);
       expect(await triggered.get()).toMatchObject({ task: 'tick', payload: { n: 7 }, metadata: { cron_name: queue } });
-      await stage.advance('10m');
+      await stage.advance('1h');
       const jobs = stage.millrace.jobs.list({ queue });
       await expect.poll(async () => (await jobs.toArray()).length).toBe(2);
       const kinds = (await schedules.firings(queue).toArray()).map((firing) => firing.kind);

@@ -8,8 +8,9 @@ import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { loadMigrations } from '../../src/store/migrations/migrate.js';
 import { readRepositoryFile } from '../docs/generated.js';
 import { cloneDatabase } from '../support/database.js';
+import { freePort } from '../support/free-port.js';
 import { MILLRACE } from '../support/processes.js';
-import { freePort, programOr, shellBlocks } from './tools.js';
+import { programOr, shellBlocks } from './tools.js';
 
 const WHAT = 'the quick start of docs/production.md';
 const tools = ['psql', 'curl', 'openssl'].map((name) => programOr(name, WHAT));

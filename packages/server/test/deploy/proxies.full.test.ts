@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createJob } from '../engine/kit.js';
 import { readRepositoryFile, repositoryFile } from '../docs/generated.js';
+import { freePort } from '../support/free-port.js';
 import { KEY_A, useTestServer } from '../support/server.js';
 import { until } from '../support/until.js';
-import { freePort, programOr } from './tools.js';
+import { programOr } from './tools.js';
 
 const server = await useTestServer();
 const WHAT = 'streaming through the sample in deploy';

@@ -38,8 +38,9 @@ describe('docs/embedding.md', () => {
       retry_count: 1,
       delivery_count: 2,
     });
-    const logged = program.log().filter((line) => line.job_id === charged.id);
-    expect(logged).toMatchObject([
+    const isOfCharge = (line: Record<string, unknown>): boolean => line.job_id === charged.id;
+    await program.logged((line) => isOfCharge(line) && line.attempt === 2);
+    expect(program.log().filter(isOfCharge)).toMatchObject([
       { level: 'info', attempt: 1 },
       { level: 'warn', attempt: 1, err: { message: 'the bank does not answer' } },
       { level: 'info', attempt: 1, msg: 'the job will be tried again' },

@@ -15,6 +15,9 @@ const ODD_PAYLOAD = [
   '"name" : "Ada" }',
 ].join('\r\n');
 
+/** They heartbeat at its half, dozens of processes side by side, and have the other half to be late. */
+const SHORT_LEASE_SECS = 8;
+
 /** The workers that docs/worker-protocol.md shows, working for the real service. */
 describe.concurrent('the example workers', async () => {
   const server = await useTestServer({ config: { mode: 'api' } });
@@ -93,7 +96,7 @@ describe.concurrent('the example workers', async () => {
     });
 
     it('stops a job that is cancelled and takes the next one', async ({ onTestFinished }) => {
-      const { queue, start } = begin(name, onTestFinished, 2);
+      const { queue, start } = begin(name, onTestFinished, SHORT_LEASE_SECS);
       const long = await create(queue, 'wait', { seconds: 600 });
       const next = await create(queue, 'greet', { name: 'Next' });
       start();
@@ -105,19 +108,20 @@ describe.concurrent('the example workers', async () => {
 
     it('finishes its current job when told to stop, and takes no other', async ({ onTestFinished }) => {
       const { queue, start } = begin(name, onTestFinished);
-      const long = await create(queue, 'wait', { seconds: 2 });
+      // Long enough to be told in time: that of the next test takes longer still.
+      const long = await create(queue, 'wait', { seconds: 10 });
       const next = await create(queue, 'greet', { name: 'Next' });
       const running = start();
       await inState(long, 'running');
       running.signal('SIGTERM');
       expect(await running.exited).toBe(0);
-      expect(await read(long)).toMatchObject({ status: 'completed', result: { waited: 2 } });
+      expect(await read(long)).toMatchObject({ status: 'completed', result: { waited: 10 } });
       expect(await read(next)).toMatchObject({ status: 'pending', delivery_count: 0 });
     });
 
     it('keeps the lease of a job that takes much longer than the lease', async ({ onTestFinished }) => {
-      const seconds = 9; // by then a lease of 2 s would have expired and been swept, which happens every 5 s
-      const { queue, start } = begin(name, onTestFinished, 2);
+      const seconds = SHORT_LEASE_SECS + 6; // by then it would have expired and been swept, which happens every 5 s
+      const { queue, start } = begin(name, onTestFinished, SHORT_LEASE_SECS);
       const id = await create(queue, 'wait', { seconds });
       start();
       const job = await inState(id, 'completed');
@@ -128,7 +132,7 @@ describe.concurrent('the example workers', async () => {
   test.runIf(canRun('worker.py'))(
     'worker.py reports nothing on a job that it lost while it was stopped',
     async ({ onTestFinished }) => {
-      const { queue, start } = begin('worker.py', onTestFinished, 2);
+      const { queue, start } = begin('worker.py', onTestFinished, SHORT_LEASE_SECS);
       const id = await create(queue, 'wait', { seconds: 600 }, { retry_delay_secs: 0 });
       const zombie = start();
       await inState(id, 'running');

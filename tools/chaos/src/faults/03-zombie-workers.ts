@@ -5,6 +5,8 @@ import type { ManagedProcess } from '../stage/processes.js';
 
 const JOBS_EACH = 10;
 const ZOMBIES = 3;
+/** Much longer than it takes to notice that they hold their jobs; they are stopped for longer still, mostly. */
+const WORK_MS = [3_000, 3_050] as const;
 
 /**
  * Workers are stopped while they hold jobs, until their leases have been reclaimed and others hold the jobs. Then they
@@ -23,8 +25,9 @@ export const zombieWorkers: Fault = {
     const client = stage.client(server);
     for (let done = 0; done < count; done += ZOMBIES * JOBS_EACH) {
       const zombies = Array.from({ length: ZOMBIES }, () =>
-        stage.worker({ urls: [server.url], leaseSecs: 1, maxJobs: JOBS_EACH, workMs: [900, 950], heartbeats: false }),
+        stage.worker({ urls: [server.url], leaseSecs: 1, maxJobs: JOBS_EACH, workMs: WORK_MS, heartbeats: false }),
       );
+      await allAsk(stage, zombies);
       const jobs = Array.from({ length: ZOMBIES * JOBS_EACH }, () => ({
         task_name: 'work',
         config: { queue: 'remote', retry_delay_secs: 0, jitter_factor: 0 },
@@ -43,6 +46,16 @@ export const zombieWorkers: Fault = {
     await stage.drained(database);
   },
 };
+
+/** Resolves when all of them have asked for jobs: the last one must not come when the first has done its own. */
+async function allAsk(stage: Stage, zombies: readonly ManagedProcess[]): Promise<void> {
+  const haveAsked = (): boolean => {
+    stage.readJournals();
+    const calls = stage.history.entries().map(({ call }) => call.id);
+    return zombies.every(({ spec }) => calls.some((id) => id.startsWith(`${spec.name}:`)));
+  };
+  await stage.until(haveAsked, { what: 'the workers to ask for jobs' });
+}
 
 /** Stops them as soon as they hold all the jobs, well before they have done them. */
 async function stopAtWork(stage: Stage, zombies: readonly ManagedProcess[], jobs: readonly string[]): Promise<void> {

@@ -86,6 +86,7 @@ async function probe(
   { id, token }: LeasedJob,
 ): Promise<void> {
   const times: number[] = [];
+  const beganAt = performance.now();
   for (let i = 0; i < PROBES; i++) {
     const startedAt = performance.now();
     const { status } = await fetch(new URL('/health', server.url));
@@ -101,5 +102,5 @@ async function probe(
   }
   // One slow answer in forty is put down to the machine: the suite itself serves six hundred connections.
   const [, second = 0] = times.sort((a, b) => b - a);
-  stage.expect(second < HEALTH_MS, `/health took ${Math.round(second)} ms, more than once`);
+  stage.expectWithin(HEALTH_MS, second, '/health, more than once', performance.now() - beganAt);
 }

@@ -101,5 +101,5 @@ async function during(
   await stage.sleep(stage.random.between(300, 1_000));
   await apply(end);
   const tookMs = await untilServing(stage, servers);
-  stage.expect(tookMs <= RECOVERED_WITHIN_MS, `recovered only after ${Math.round(tookMs)} ms`);
+  stage.expectWithin(RECOVERED_WITHIN_MS, tookMs, 'recovered');
 }

@@ -38,7 +38,7 @@ export const failover: Fault = {
       await pair.addStandby(join(home, `standby-${n}`));
       await stage.sleep(stage.random.between(300, 1_500));
       const backMs = await stage.outage(() => failOver(stage, pair, relay, servers));
-      stage.expect(backMs <= BACK_WITHIN_MS, `failover ${n}: back only after ${Math.round(backMs)} ms`);
+      stage.expectWithin(BACK_WITHIN_MS, backMs, `failover ${n}: back`);
     }
     await load.stopProducing();
     await database.expirePoolLeases();

@@ -5,8 +5,13 @@ export interface SeenEvent {
   readonly at: number;
 }
 
-/** Follows the event stream of a job until the server ends it. */
-export async function watchEvents(baseUrl: string, job: string, signal: AbortSignal): Promise<readonly SeenEvent[]> {
+/** Follows the event stream of a job until the server ends it. `onFirst` is called once it is known to be open. */
+export async function watchEvents(
+  baseUrl: string,
+  job: string,
+  signal: AbortSignal,
+  onFirst: () => void = () => undefined,
+): Promise<readonly SeenEvent[]> {
   const response = await fetch(new URL(`/api/v1/jobs/${job}/events`, baseUrl), {
     headers: { authorization: `Bearer ${TENANT_KEY}` },
     signal,
@@ -24,7 +29,7 @@ export async function watchEvents(baseUrl: string, job: string, signal: AbortSig
       const data = block.split('\n').find((line) => line.startsWith('data:'));
       if (data === undefined) continue;
       const { status } = JSON.parse(data.slice('data:'.length)) as { status: string };
-      events.push({ status, at: performance.now() });
+      if (events.push({ status, at: performance.now() }) === 1) onFirst();
     }
   }
   return events;
