@@ -1,10 +1,14 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { AuthError, ShuttingDown, silentLogger } from '@millrace/sdk';
 import { Worker } from '@millrace/sdk/worker';
 import { describe, expect, it } from 'vitest';
 import { aborted, freshTask, gate, recordingLogger, until, useWorkerKit } from '../support/worker-kit.js';
 
 describe('a worker that stops', async () => {
-  const { millrace, start } = await useWorkerKit();
+  const { server, millrace, start } = await useWorkerKit();
 
   it('finishes what it has, and says how its jobs ended', async () => {
     const long = freshTask('long');
@@ -42,6 +46,36 @@ describe('a worker that stops', async () => {
     expect(lines.filter(({ message }) => message.startsWith('finishing'))).toHaveLength(1);
     expect(process.listeners('SIGINT')).toEqual(before);
     for (const { id } of jobs) expect(await millrace.jobs.get(id)).toMatchObject({ retryCount: 0, errorMessage: null });
+  });
+
+  it('reads an answer that came while its process stood still, and gives its jobs back', async () => {
+    const short = freshTask('short');
+    const job = await millrace.enqueue(short);
+    let stop: (() => void) | null = null;
+    // Answers are passed on at the moment of the stop, and nothing happens for longer than an open poll may take then.
+    const standingStill = createServer((request, response) => {
+      void text(request).then(async (body) => {
+        const { authorization } = request.headers as { authorization: string };
+        const headers = { authorization, 'content-type': 'application/json' };
+        const init = { method: request.method!, headers, ...(body !== '' && { body }) };
+        const answer = await fetch(new URL(request.url!, server.url), init);
+        const answered = await answer.text();
+        const isLease = request.url!.endsWith('/lease') && answered.includes(job.id);
+        if (isLease) stop!();
+        response.writeHead(answer.status, { 'content-type': 'application/json' }).end(answered);
+        if (isLease) stall(700);
+      });
+    });
+    standingStill.listen(0, '127.0.0.1');
+    await once(standingStill, 'listening');
+    const url = `http://127.0.0.1:${(standingStill.address() as AddressInfo).port}`;
+    const { worker, running } = start([short.handle(() => undefined)], { url });
+    stop = () => void worker.stop();
+    const ended = await running;
+    standingStill.close();
+    standingStill.closeAllConnections();
+    expect(ended).toEqual({ completed: 0, failed: 0, released: 1 });
+    expect(await job.get()).toMatchObject({ status: 'pending', retryCount: 0 });
   });
 
   it('stops once, however often it is asked', async () => {
@@ -197,3 +231,9 @@ describe('the options of a worker', () => {
     expect(() => new Worker(options)).toThrow(message);
   });
 });
+
+/** The process does nothing else meanwhile. */
+function stall(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}

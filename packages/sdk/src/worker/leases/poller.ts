@@ -61,7 +61,8 @@ export class Poller {
    */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort();
-    const timer = setTimeout(() => this.hangUp(), graceMs);
+    // A process that stood still finds its timers due before it reads what has arrived meanwhile: reading comes first.
+    const timer = setTimeout(() => void readWhatIsThere().then(() => this.hangUp()), graceMs);
     await this.#done;
     clearTimeout(timer);
   }
@@ -124,3 +125,10 @@ export class Poller {
     await pause(Math.min(waitMs, MOST_BACKOFF_MS), this.#stopping.signal);
   }
 }
+
+/** Some turns of the event loop: the first reads from the connection, the others are those of the answer on its way. */
+async function readWhatIsThere(): Promise<void> {
+  for (let turn = 0; turn < TURNS; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+const TURNS = 5;
