@@ -34,6 +34,8 @@ export const limits: Fault = {
     const database = await stage.database();
     const servers = [await stage.server({ database, mode: 'api' }), await stage.server({ database })];
     const clients = servers.map((server) => stage.client(server));
+    // More than have room, from the beginning: however slow the machine is, there is something to see.
+    for (let key = 0; key < KEYS; key++) await clients[0]!.batch(Array.from({ length: 2 * PER_KEY }, () => jobOf(key)));
     const endsAt = monotonicMs() + count * 1_000;
     const episode: Episode = { stage, database, servers, clients, going: () => monotonicMs() < endsAt };
     await stage.outage(async () => {
@@ -94,6 +96,11 @@ async function create({ stage, database, going }: Episode, client: ChaosClient):
     await stage.sleep(20);
   }
 }
+
+const jobOf = (key: number) => ({
+  task_name: 'echo',
+  config: { ...QUICK, queue: QUEUE, limits: [{ key: `key-${key}`, running: PER_KEY }] },
+});
 
 function configOf({ random }: Stage): object {
   const key = { key: `key-${random.below(KEYS)}`, running: PER_KEY };

@@ -19,6 +19,7 @@ export const LIMIT_MUTANTS: readonly Mutant[] = [
     ],
     rows: [46],
     sign: /held room for|limit counts what holds room/,
+    times: 3,
   },
   {
     name: 'turns end before the lines are dissolved',

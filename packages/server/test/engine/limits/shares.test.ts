@@ -133,6 +133,44 @@ describe('tenants that take turns', () => {
     expect(order[2].message).toContain('2 of its tenant before it');
   });
 
+  it('get nothing while the queue is paused, and go on when it is resumed', async () => {
+    const queue = newQueue();
+    await share(queue, 'tenant');
+    await createJobs(a, queue, 2);
+    await createJobs(b, queue, 2);
+    await sorted(queue, 4);
+    // Both processes know by now that tenants take turns there.
+    for (const each of [worker, worker2]) await leaseOne(each, queue);
+    expect((await admin.post(`/api/v1/admin/queues/${queue}/pause`)).status).toBe(204);
+    for (const each of [worker, worker2]) expect(await lease(each, queue, { max_jobs: 10 })).toEqual([]);
+    expect((await admin.post(`/api/v1/admin/queues/${queue}/resume`)).status).toBe(204);
+    expect([...tenants(await lease(worker2, queue, { max_jobs: 10, wait_secs: 20 }))].sort().join('')).toBe('ab');
+  });
+
+  it('are held to a limit from the moment it is set, by a process that has known the queue without one', async () => {
+    const queue = newQueue();
+    await share(queue, 'tenant');
+    await createJobs(a, queue, 5);
+    await createJobs(b, queue, 5);
+    await sorted(queue, 10);
+    await leaseOne(worker2, queue);
+    await share(queue, 'tenant', { running: 3 });
+    expect(await lease(worker2, queue, { max_jobs: 10 })).toHaveLength(2);
+    expect(await lease(worker2, queue, { max_jobs: 10 })).toEqual([]);
+    await share(queue, 'tenant', { running: null });
+    expect(await lease(worker2, queue, { max_jobs: 10, wait_secs: 20 })).toHaveLength(7);
+  });
+
+  it('are not given a job that has expired in its line', async () => {
+    const queue = newQueue();
+    await share(queue, 'tenant');
+    const gone = await createJob(a, queue, { config: { expires_secs: 3600 } });
+    const id = await createJob(a, queue);
+    await sorted(queue, 2);
+    await database.query(`UPDATE millrace.ready SET expires_at = now() - interval '1 second' WHERE id = $1`, [gone]);
+    expect((await lease(worker, queue, { max_jobs: 10 })).map(({ job }) => job.id)).toEqual([id]);
+  });
+
   it('take turns within the limits of the queue, and jobs without room at their key wait for that first', async () => {
     const queue = newQueue();
     await share(queue, 'tenant', { running: 2 });
