@@ -307,7 +307,7 @@ describe('children', async () => {
     const { parent, queue, below } = await begin();
     const [id] = await made(parent, [child(below, 'x')]);
     await awaitAll(parent, ['x']);
-    // As a process does it that knows nothing of parents. In one statement: a sweep in between would find no job at all.
+    // As a process does it that knows nothing of parents. In one statement: a sweep in between would find no job.
     await database.query(
       `WITH gone AS (DELETE FROM millrace.ready WHERE id = $1 RETURNING id, tenant)
        INSERT INTO millrace.done (completed_at, retry_count, delivery_count, status, id, tenant, result)

@@ -47,7 +47,7 @@ describe('a statement that takes too long', () => {
 
   it('makes the service busy, not the database away, and keeps its connection', async () => {
     const { database, db, messages } = await open();
-    // There is one connection for the queue, so the next statement meets this setting; and only one that is to fail may.
+    // There is one connection for the queue, so the next statement meets this setting; only one that is to fail may.
     const [before] = await db.run<{ pid: number }>(backend);
     await db.run({ name: 'hurry', text: `SELECT set_config('statement_timeout', '20', false)`, values: [] });
     await expect(db.run({ name: 'slow', text: 'SELECT pg_sleep(60)', values: [] })).rejects.toMatchObject({
