@@ -112,12 +112,18 @@ function startRelay(stage: Stage, database: Database, url: string, all: ManagedP
   };
 }
 
-/** What a killed relay held is free at once, instead of after half a minute. */
+/**
+ * What a killed relay held is free at once, instead of after half a minute. A claim that a relay is ending meanwhile is
+ * left to it: to wait for one while holding others would be a deadlock.
+ */
+const SET_BACK = `
+  UPDATE millrace_outbox.claims SET taken_at = now() - interval '1 minute' WHERE id = ANY (ARRAY(
+    SELECT id FROM millrace_outbox.claims WHERE taken_at < now() - interval '5 seconds' FOR UPDATE SKIP LOCKED
+  ))`;
+
 async function drained(stage: Stage, database: Database): Promise<void> {
   const probe = async (): Promise<true | string> => {
-    await database.query(
-      `UPDATE millrace_outbox.claims SET taken_at = now() - interval '1 minute' WHERE taken_at < now() - interval '5 seconds'`,
-    );
+    await database.query(SET_BACK);
     const left = await database.count('millrace_outbox.entries');
     return left === 0 || `${left} entries left`;
   };
