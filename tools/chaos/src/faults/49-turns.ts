@@ -5,6 +5,7 @@ import type { Database } from '../stage/database.js';
 import { TENANT_KEY, type ServerProcess } from '../stage/server.js';
 import type { Stage } from '../stage/stage.js';
 import { breakThings, type Breakable } from '../support/breaking.js';
+import { consume } from '../support/consuming.js';
 import { setQueue, WITH_OPERATOR } from '../support/queue-settings.js';
 import { untilServing } from '../support/serving.js';
 
@@ -12,7 +13,7 @@ const QUEUE = 'turns';
 const TENANTS = ['chaos', 'two', 'three'] as const;
 const keyOf = (tenant: string): string => (tenant === 'chaos' ? TENANT_KEY : `chaos-key-of-${tenant}`);
 const KEYS = TENANTS.map((tenant) => `${keyOf(tenant)}:${tenant}`).join(',');
-const LEASE_SECS = 3;
+const CLAIM = { max: 3, secs: 3 } as const;
 const MOST_WAITING = 200;
 const WITHIN_MS = 60_000;
 /** Of each of two tenants; half of them are claimed, one by one. */
@@ -44,7 +45,10 @@ export const turns: Fault = {
       const clients = servers.flatMap((server) =>
         TENANTS.map((tenant) => stage.client(server, { tenantKey: keyOf(tenant) })),
       );
-      const working = clients.flatMap((client) => [create(breakable, client), consume(breakable, client)]);
+      const working = clients.flatMap((client) => [
+        create(breakable, client),
+        consume(breakable, client, QUEUE, CLAIM),
+      ]);
       await Promise.all([breakThings(breakable), changeSettings(breakable), ...working]);
       await untilServing(stage, servers);
     });
@@ -73,18 +77,6 @@ async function create({ stage, database, going }: Breakable, client: ChaosClient
       if (status === 201 && first !== undefined && stage.random.chance(0.1)) await client.cancel(first);
     }
     await stage.sleep(stage.random.between(5, 50));
-  }
-}
-
-async function consume({ stage, going }: Breakable, client: ChaosClient): Promise<void> {
-  while (going()) {
-    for (const { id, token } of await client.lease(QUEUE, { max: 3, secs: LEASE_SECS, wait: 1 })) {
-      await stage.sleep(stage.random.between(0, 20));
-      const choice = stage.random.below(20);
-      if (choice < 15) await client.complete(id, token);
-      else if (choice < 18) await client.fail(id, token);
-      // The others are forgotten, and expire.
-    }
   }
 }
 

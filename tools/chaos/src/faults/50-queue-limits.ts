@@ -4,6 +4,7 @@ import { QUICK } from '../stage/actors.js';
 import type { Database } from '../stage/database.js';
 import type { Stage } from '../stage/stage.js';
 import { breakThings, type Breakable } from '../support/breaking.js';
+import { consume } from '../support/consuming.js';
 import { setQueue, WITH_OPERATOR } from '../support/queue-settings.js';
 import { untilServing } from '../support/serving.js';
 
@@ -13,7 +14,7 @@ const COUNTED = { queue: 'counted', most: 4 } as const;
 const PACED = { queue: 'paced', rate: { count: 6, per_secs: 2, burst: 2 } } as const;
 const KEYED = { queue: 'keyed', rate: { count: 6, per_secs: 2, burst: 2 } } as const;
 const QUEUES = [COUNTED.queue, PACED.queue, KEYED.queue] as const;
-const LEASE_SECS = 2;
+const CLAIM = { max: 6, secs: 2 } as const;
 /** There from the beginning: more than may start within a few kills. */
 const BACKLOG = 16;
 const MOST_WAITING = 50;
@@ -51,7 +52,7 @@ export const queueLimits: Fault = {
       const clients = servers.map((server) => stage.client(server));
       const working = clients.flatMap((client) => [
         create(breakable, client),
-        ...QUEUES.flatMap((queue) => [consume(breakable, client, queue), consume(breakable, client, queue)]),
+        ...QUEUES.flatMap((queue) => [1, 2].map(() => consume(breakable, client, queue, CLAIM))),
       ]);
       await Promise.all([breakThings(breakable), changeSettings(breakable), ...working]);
       await untilServing(stage, servers);
@@ -101,18 +102,6 @@ async function create({ stage, database, going }: Breakable, client: ChaosClient
 function jobOf(queue: (typeof QUEUES)[number]) {
   const limits = queue === KEYED.queue ? { limits: [{ key: 'partner', rate: KEYED.rate }] } : {};
   return { task_name: 'echo', config: { ...QUICK, queue, ...limits } };
-}
-
-async function consume({ stage, going }: Breakable, client: ChaosClient, queue: string): Promise<void> {
-  while (going()) {
-    for (const { id, token } of await client.lease(queue, { max: 6, secs: LEASE_SECS, wait: 1 })) {
-      await stage.sleep(stage.random.between(0, 20));
-      const choice = stage.random.below(20);
-      if (choice < 16) await client.complete(id, token);
-      else if (choice < 19) await client.fail(id, token);
-      // The others are forgotten, and expire.
-    }
-  }
 }
 
 /** Only ever to less than what is judged, and back. */

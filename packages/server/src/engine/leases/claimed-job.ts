@@ -107,9 +107,8 @@ export class ClaimedJob implements JobRecord {
 
   /** Since when it could be claimed: a job may be created with an instant that has passed. */
   get dueMs(): number {
-    const { scheduled_at: at } = this.optional;
     const createdMs = createdMsOf(this.id);
-    return at === null ? createdMs : Math.max(createdMs, Date.parse(toInstant(at)));
+    return this.optional.scheduled_at === null ? createdMs : Math.max(createdMs, this.scheduledMs);
   }
 
   get error_message(): string | null {

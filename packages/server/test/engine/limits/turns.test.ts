@@ -69,7 +69,7 @@ describe('turns', () => {
     await fc.assert(property, { numRuns: cases(16) });
   });
 
-  it('are of a few jobs each where many are asked for, and whoever has more makes up for those who have less', async () => {
+  it('are of a few jobs each where many are asked for, and those who have more make up for the rest', async () => {
     const got = shares(await lease(worker, await queueWith([60, 60, 2]), { max_jobs: 100 }));
     expect(got[2]).toBe(2);
     expect(sum(got)).toBe(100);
