@@ -1,5 +1,15 @@
 // `npm run test:full`: what `npm test` leaves out because it takes long. Arguments go to vitest.
-import { browser, faults, format, imports, lint, tests, types, warnWithoutBrowser } from './lib/checks.mjs';
+import {
+  browser,
+  faults,
+  format,
+  imports,
+  lintRest,
+  lintServer,
+  tests,
+  types,
+  warnWithoutBrowser,
+} from './lib/checks.mjs';
 import { python, warnWithoutPython } from './lib/python.mjs';
 import { installed } from './lib/setup.mjs';
 import { runStages, together } from './lib/stages.mjs';
@@ -10,7 +20,7 @@ await installed();
 await runStages('npm run test:full', [
   ['browser', browser],
   ['types', types],
-  ['lint, format and imports', together(lint, format, imports)],
+  ['lint, format and imports', together(lintServer, lintRest, format, imports)],
   ['long tests', tests(['full', 'properties', 'full-alone'], process.argv.slice(2))],
   ['faults', faults],
   ['python', python],

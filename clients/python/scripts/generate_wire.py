@@ -20,7 +20,7 @@ REPOSITORY = HERE.parents[2]
 TARGET = HERE.parent / "src" / "millrace" / "wire" / "types.py"
 
 # What only administrators, the dashboard and probes read.
-_LEFT_OUT = ("Admin", "Health", "Ready", "Series", "Stats", "Counts", "View")
+_LEFT_OUT = ("Admin", "Audit", "PauseQueue", "Health", "Ready", "Series", "Stats", "Counts", "View")
 
 _HEAD = '''"""The shapes of the API, made from its OpenAPI document by scripts/generate_wire.py. Not to be edited."""
 

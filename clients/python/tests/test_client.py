@@ -118,6 +118,26 @@ def test_jobs_are_cancelled_in_bulk(client: Millrace, queue: str) -> None:
     assert operation["id"] in [each["id"] for each in client.operations.list()]
 
 
+def test_jobs_are_made_due_and_created_anew_in_bulk(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    later = add.using(queue=queue, delay=3600, metadata={"source": "signup"}).enqueue(1)
+    other = add.using(queue=queue, delay=3600, metadata={"source": "import"}).enqueue(2)
+    start_worker(add, refuse, queues={queue: 4})
+    due = JobFilter(queue=queue, metadata={"source": "signup"})
+    assert client.operations.preview_run_jobs_now(due)["matched"] == {"n": 1, "exact": True}
+    client.operations.run_jobs_now(due, key=f"due-{queue}")
+    later.result(timeout=60)
+    assert other.get()["status"] == "pending"
+
+    broken = refuse.using(queue=queue).enqueue(f"Broken {queue}")
+    with pytest.raises(JobFailedError):
+        broken.result(timeout=60)
+    anew = JobFilter(queue=queue, error="broken")
+    assert [each["id"] for each in client.operations.preview_rerun_jobs(anew)["sample"]] == [broken.id]
+    operation = client.operations.rerun_jobs(anew)
+    until(lambda: client.operations.get(operation["id"])["status"] == "completed", "the operation has ended")
+    assert len(list(client.jobs.list(queue=queue, metadata={"rerun_of": broken.id}))) == 1
+
+
 def test_schedules_are_known_by_name(client: Millrace, queue: str) -> None:
     name = f"nightly-{queue}"
     made = client.schedules.put(name, "30 3 * * *", add.using(queue=queue).call(a=0), timezone="Europe/Berlin")

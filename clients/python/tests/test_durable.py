@@ -109,8 +109,8 @@ def test_a_sleep_holds_no_worker(client: Millrace, start_worker: StartWorker, qu
     until_waiting(job, "until")
     client.jobs.run_now(job.id)
     assert job.result(timeout=60) == {"before": 1, "attempt": 3}
-    assert [event.type for event in events].count("suspended") == 2
     summary = running.stop()
+    assert [event.type for event in events].count("suspended") == 2
     assert (summary.completed, summary.failed, summary.released) == (1, 0, 0)
 
 
@@ -193,9 +193,10 @@ def test_async_handlers(client: Millrace, start_worker: StartWorker, queue: str)
 
 
 def test_steps_in_threads_end_before_a_wait(client: Millrace, start_worker: StartWorker, queue: str) -> None:
-    waits = threading.Event()
+    begun, waits = threading.Event(), threading.Event()
 
     def slow() -> str:
+        begun.set()
         assert waits.wait(60)
         return "slow"
 
@@ -203,6 +204,7 @@ def test_steps_in_threads_end_before_a_wait(client: Millrace, start_worker: Star
     def beside(ctx: JobContext) -> dict[str, Any]:
         threads = ThreadPoolExecutor(1)
         running = threads.submit(ctx.step, "slow", slow)
+        assert begun.wait(60)
         try:
             ctx.sleep("an hour", 3600)
         finally:

@@ -47,10 +47,6 @@ def stage(request: pytest.FixtureRequest) -> Stage:
     return {"url": request.getfixturevalue("server").url}
 
 
-def until_running(job: Any) -> None:
-    until(lambda: job.get()["status"] == "running", "the job runs")
-
-
 @dataclass
 class Sum:
     total: int
@@ -89,6 +85,19 @@ def test_lists_have_pages_and_filters(client: Millrace, queue: str) -> None:
     assert (len(page["jobs"]), page["total"], page["has_more"]) == (5, 130, True)
     assert {each["queue"]: each["pending"] for each in client.queues.list()}[queue] == 129
     assert list(client.jobs.list(queue=queue, created_after=datetime(2999, 1, 1, tzinfo=timezone.utc))) == []
+
+
+def test_jobs_are_found_by_error_and_metadata(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    start_worker(refuse, queues={queue: 4})
+    broken = refuse.using(queue=queue).enqueue("Disk full on 7")
+    with pytest.raises(JobFailedError):
+        broken.result(timeout=60)
+    signup = add.using(queue=queue, delay=3600, metadata={"source": "signup", "attempt": 2}).enqueue(1)
+    add.using(queue=queue, delay=3600, metadata={"source": "import"}).enqueue(2)
+    assert [job["id"] for job in client.jobs.list(queue=queue, error="disk FULL")] == [broken.id]
+    assert [job["id"] for job in client.jobs.list(queue=queue, metadata={"source": "signup"})] == [signup.id]
+    assert [job["id"] for job in client.jobs.list(queue=queue, metadata={"attempt": "2"})] == [signup.id]
+    assert list(client.jobs.list(queue=queue, metadata={"source": "sign"})) == []
 
 
 def test_dead_letters_are_replayed_once(client: Millrace, start_worker: StartWorker, queue: str) -> None:
@@ -337,7 +346,7 @@ def test_progress_is_shown_and_remembered(client: Millrace, start_worker: StartW
         go_on.wait(60)
         raise RuntimeError("again")
 
-    start_worker(resize, queues={queue: 1}, lease=2)
+    start_worker(resize, queues={queue: 1})
     job = resize.enqueue()
     until(lambda: job.get()["progress"] == {"done": 7}, "the progress is shown")
     go_on.set()
@@ -395,29 +404,39 @@ def test_sync_and_async_handlers_see_their_job(client: Millrace, start_worker: S
 
 
 def test_a_cancelled_job_is_stopped_and_not_reported(client: Millrace, start_worker: StartWorker, queue: str) -> None:
+    begun: list[str] = []
     stopped: list[str] = []
 
+    # What they say goes with heartbeats, whose answers say that the job was cancelled.
     @task(queue=queue, context=True)
     def plain(ctx: JobContext) -> None:
+        begun.append("plain")
         try:
-            ctx.wait(600)
+            while True:
+                ctx.progress(n=len(stopped))
+                ctx.wait(0.05)
         except JobCancelled as reason:
             stopped.append(f"plain: {reason}")
             assert not ctx.leased()
             raise
 
-    @task(queue=queue)
-    async def later() -> None:
+    @task(queue=queue, context=True)
+    async def later(ctx: JobContext) -> None:
+        begun.append("later")
         try:
-            await asyncio.sleep(600)
+            while True:
+                ctx.progress(n=len(stopped))
+                await asyncio.sleep(0.05)
         except asyncio.CancelledError:
             stopped.append("later")
             raise
 
     events: list[str] = []
-    running = start_worker(plain, later, queues={queue: 4}, lease=2, on_event=lambda event: events.append(event.type))
-    for job in (plain.enqueue(), later.enqueue()):
-        until_running(job)
+    running = start_worker(plain, later, queues={queue: 4}, on_event=lambda event: events.append(event.type))
+    jobs = (plain.enqueue(), later.enqueue())
+    # The service calls them running before the worker has heard of them.
+    until(lambda: len(begun) == 2, "both handlers run")
+    for job in jobs:
         job.cancel()
     until(lambda: len(stopped) == 2, "both handlers have stopped")
     assert sorted(stopped) == ["later", "plain: the job was cancelled"]

@@ -8,6 +8,8 @@ import logging
 import os
 import signal
 import subprocess
+import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -121,8 +123,10 @@ def test_steps_use_the_results_of_others(client: Millrace, start_worker: StartWo
     assert "reserve" in client.workflows.diagram(run.id)
 
 
-def test_processes_run_what_computes_and_what_crashes(client: Millrace, start_worker: StartWorker, queue: str) -> None:
-    start_worker(pool_tasks.compute, pool_tasks.survive, queues={queue: 3}, lease=2, client=client)
+def test_processes_run_what_computes_and_what_crashes(
+    client: Millrace, start_worker: StartWorker, queue: str, tmp_path: Path
+) -> None:
+    start_worker(pool_tasks.compute, pool_tasks.survive, queues={queue: 3}, client=client)
     compute = pool_tasks.compute.using(queue=queue)
     done = compute.enqueue(7).result(timeout=60)
     assert (done["n"], done["leased"], done["child"]) == (7, True, True)
@@ -130,13 +134,14 @@ def test_processes_run_what_computes_and_what_crashes(client: Millrace, start_wo
     assert compute.enqueue(8).result(timeout=60)["pid"] == done["pid"], "an idle process is used again"
 
     # One of two processes is killed: its own job is tried again, the other's is not.
-    killed = pool_tasks.survive.using(queue=queue).enqueue(0)
-    other = pool_tasks.survive.using(queue=queue).enqueue(3)
+    killed = pool_tasks.survive.using(queue=queue).enqueue(str(tmp_path / "never"))
+    other = pool_tasks.survive.using(queue=queue).enqueue(str(tmp_path / "gate"))
     until(
         lambda: (killed.get()["progress"] or {}).get("pid") and (other.get()["progress"] or {}).get("pid"), "both run"
     )
     os.kill((killed.get()["progress"] or {})["pid"], signal.SIGKILL)
     assert killed.result(timeout=60) == {"attempt": 2}
+    (tmp_path / "gate").touch()
     assert other.result(timeout=60) == {"attempt": 1}
     errors = [attempt["error_message"] for attempt in client.jobs.attempts(killed.id)["attempts"]]
     assert errors[0] == "the process that ran the job ended by signal 9"
@@ -157,16 +162,26 @@ def test_a_process_that_ignores_that_it_was_told_to_stop_is_ended(
 def test_without_the_keepers_process_a_thread_keeps_the_leases(
     client: Millrace, start_worker: StartWorker, queue: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    replaced, seen = threading.Event(), threading.Event()
+
     @task(queue=queue, context=True)
-    def sleep(ctx: JobContext, secs: float) -> dict[str, int]:
-        ctx.wait(secs)
+    def hold(ctx: JobContext) -> dict[str, int]:
+        replaced.wait(60)
+        # It goes with a heartbeat.
+        ctx.progress(by="the thread")
+        seen.wait(60)
         return {"attempt": ctx.job.attempt}
 
     with caplog.at_level(logging.WARNING, "millrace.worker"):
-        running: Any = start_worker(sleep, queues={queue: 1}, lease=2)
-        job = sleep.enqueue(5)
-        until_running(job)
-        running.worker._runner.keeper._process.kill()
+        running: Any = start_worker(hold, queues={queue: 1})
+        job = hold.enqueue()
+        keeper = running.worker._runner.keeper
+        until(lambda: len(keeper._held) == 1, "the lease is kept")
+        keeper._process.kill()
+        until(lambda: keeper._fallback is not None, "a thread keeps it")
+        replaced.set()
+        until(lambda: job.get()["progress"] == {"by": "the thread"}, "the thread has sent a heartbeat")
+        seen.set()
         assert job.result(timeout=60) == {"attempt": 1}
     assert any("sends heartbeats ended" in record.getMessage() for record in caplog.records)
 

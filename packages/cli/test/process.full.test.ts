@@ -95,6 +95,7 @@ describe('each command', () => {
     ['queues', 'resume', 'every'],
     ['queues', 'set', 'every', '--running=none'],
     ['limits', 'list'],
+    ['audit'],
     ['workers'],
     ['worker', '/not/there.mjs'],
     ['open', '--print'],

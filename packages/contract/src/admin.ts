@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox';
 import { listQueryFields, warnings } from './common.js';
-import { nullable, instant, ref } from './schema.js';
+import { nullable, instant, nameText, optional, ref } from './schema.js';
 import { Counts, QueueDepth, Worker } from './system.js';
 
 /** How many tenants a queue of the operator's view names: those that hold most of it. */
@@ -29,10 +29,27 @@ export const AdminOverview = Type.Object(
     oldest_past_retention_secs: nullable(
       Type.Integer({ description: 'How far the oldest finished job is past its retention; null if none is.' }),
     ),
+    warnings,
   },
   { $id: 'AdminOverview', description: 'All tenants together.' },
 );
 export type AdminOverview = Static<typeof AdminOverview>;
+
+/** How long the reason of a pause may be. */
+export const PAUSE_REASON_MAX_LENGTH = 500;
+
+export const PauseQueue = Type.Object(
+  {
+    reason: optional(
+      nameText({
+        maxLength: PAUSE_REASON_MAX_LENGTH,
+        description: 'Why, shown as `paused_reason` until the queue is resumed.',
+      }),
+    ),
+  },
+  { $id: 'PauseQueue', examples: [{ reason: 'the mail provider is down' }] },
+);
+export type PauseQueue = Static<typeof PauseQueue>;
 
 export const AdminQueue = Type.Object(
   {

@@ -46,15 +46,17 @@ export const ListQuery = Type.Object(listQueryFields);
 export type ListQuery = Static<typeof ListQuery>;
 
 /**
- * What an answer says about parts of a request that had no effect. Sent as the last member, and only if there is
- * something to say; with `Prefer: handling=strict` the request is refused instead.
+ * What an answer says about parts of a request that had no effect; and, to operators, which database is missing in it.
+ * Sent as the last member, and only if there is something to say; with `Prefer: handling=strict` the request is refused
+ * instead, for what it is to blame for.
  */
 export const warnings = Type.Optional(
   Type.Array(Type.String(), {
     description:
       'Parts of the request that had no effect: unknown fields and parameters, a queue where none is read, numbers ' +
       'in the query that are out of range. Absent if there are none. With `Prefer: handling=strict` the request is ' +
-      'refused instead (400).',
+      'refused instead (400). Reads of operators also name the databases of the service that did not answer, whose ' +
+      'tenants are left out.',
     examples: [['unknown field "queue"; did you mean config.queue?']],
   }),
 );

@@ -1,4 +1,5 @@
 import type { TUnsafe } from 'typebox';
+import { AUDIT_ACTIONS } from './audit.js';
 import { ORDERS, VIEWS } from './common.js';
 import { CRON_FIRING_KINDS, CRON_ORDERS, CRON_OVERLAPS } from './crons.js';
 import { DEAD_LETTER_REASONS } from './dead-letters.js';
@@ -24,6 +25,7 @@ const named = (values: readonly string[], description: string): TUnsafe<string> 
  */
 export const ENUMERATIONS: Readonly<Record<string, TUnsafe<string>>> = {
   AttemptOutcome: named(ATTEMPT_OUTCOMES, 'How an attempt ended, or that it is running.'),
+  AuditAction: named(AUDIT_ACTIONS, 'What an operator did.'),
   CronFiringKind: named(CRON_FIRING_KINDS, 'Why a schedule enqueued a job.'),
   CronOrder: named(CRON_ORDERS, 'The order of a list of schedules.'),
   CronOverlap: named(CRON_OVERLAPS, 'What a schedule does while its last firing has not ended.'),

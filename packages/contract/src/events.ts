@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { Job } from './jobs.js';
 import { callerObject, ref } from './schema.js';
-import { WorkflowEvent } from './workflows.js';
+import { WorkflowEvent } from './workflow-progress.js';
 
 /** Server-sent events: their names, and their data once it is parsed. */
 

@@ -1,4 +1,5 @@
 export * from './admin.js';
+export * from './audit.js';
 export * from './children.js';
 export * from './common.js';
 export * from './crons.js';
@@ -22,5 +23,6 @@ export * from './step-rules.js';
 export * from './system.js';
 export * from './waiting.js';
 export * from './worker.js';
+export * from './workflow-progress.js';
 export * from './workflow-resume.js';
 export * from './workflows.js';

@@ -247,6 +247,12 @@ export const JobBatchCreated = Type.Object(
 );
 export type JobBatchCreated = Static<typeof JobBatchCreated>;
 
+/** How long a text may be that errors are searched for. */
+export const ERROR_SEARCH_LENGTH = { minimum: 3, maximum: 200 } as const;
+
+/** Behind it comes the name of a field. */
+export const METADATA_PREFIX = 'metadata.';
+
 /** The filters of a list of jobs: names and meaning are the same in the filter of a bulk operation. */
 export const jobFilterFields = {
   status: Type.Optional(
@@ -263,6 +269,15 @@ export const jobFilterFields = {
         'with `has_more`, `next_cursor` and `searched_to`.',
     }),
   ),
+  error: Type.Optional(
+    Type.String({
+      minLength: ERROR_SEARCH_LENGTH.minimum,
+      maxLength: ERROR_SEARCH_LENGTH.maximum,
+      description:
+        'Only failed and retrying jobs whose error has this text in it, in capital or small letters. Searched for ' +
+        'like `task`.',
+    }),
+  ),
   workflow_id: Type.Optional(Type.String({ description: 'Only the jobs of this workflow.' })),
   idempotency_key: Type.Optional(Type.String({ description: 'Only the job created with this key.' })),
 };
@@ -270,6 +285,13 @@ export const jobFilterFields = {
 export const JobListQuery = Type.Object({
   ...jobFilterFields,
   parent_job_id: Type.Optional(Type.String({ description: 'Only the children of this job.' })),
+  [`${METADATA_PREFIX}{field}`]: Type.Optional(
+    Type.String({
+      description:
+        'Only jobs whose metadata has exactly this value in the field: `metadata.source=signup`. One field of the ' +
+        'first level; numbers and other values are compared by how they were sent. Searched for like `task`.',
+    }),
+  ),
   view: Type.Optional(
     oneOf(VIEWS, {
       default: 'full',

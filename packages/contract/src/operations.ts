@@ -5,7 +5,13 @@ import { deadLetterFilterFields } from './dead-letters.js';
 import { jobFilterFields } from './jobs.js';
 import { instant, nullable, oneOf, optional, ref, uuid } from './schema.js';
 
-export const OPERATION_ACTIONS = ['cancel_jobs', 'replay_dead_letters', 'resume_workflows'] as const;
+export const OPERATION_ACTIONS = [
+  'cancel_jobs',
+  'replay_dead_letters',
+  'resume_workflows',
+  'run_jobs_now',
+  'rerun_jobs',
+] as const;
 export type OperationAction = (typeof OPERATION_ACTIONS)[number];
 
 export const OPERATION_STATUSES = ['running', 'completed', 'stopped', 'failed'] as const;
@@ -29,15 +35,36 @@ export const workflowFilterFields = {
   name: Type.Optional(Type.String({ description: 'Of workflows: only those of this name.' })),
 };
 
+/** Of jobs, beside those that a list has under the same name: what a list calls `metadata.source` is a member here. */
+export const jobMetadataFilter = {
+  metadata: Type.Optional(
+    Type.Unsafe<Record<string, string>>({
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      minProperties: 1,
+      maxProperties: 1,
+      description: 'Of jobs: only those whose metadata has exactly this value in this field.',
+      examples: [{ source: 'signup' }],
+    }),
+  ),
+};
+
 export const OperationFilter = Type.Object(
-  { ...jobFilterFields, ...deadLetterFilterFields, name: workflowFilterFields.name, ...createdFields },
+  {
+    ...jobFilterFields,
+    ...jobMetadataFilter,
+    ...deadLetterFilterFields,
+    name: workflowFilterFields.name,
+    ...createdFields,
+  },
   {
     $id: 'OperationFilter',
     description:
       'The parameters of the list that the action works on: those of jobs, of dead letters or of workflows. Other ' +
-      'names are refused, and so is an empty filter. Without `status`, jobs that have not ended match, and workflows ' +
-      'that failed as a whole or in part; without `replayed`, dead letters that have not been replayed. Items ' +
-      'created after the operation never match.',
+      'names are refused, and so is an empty filter. Without `status`, jobs match that can be changed: for ' +
+      '`cancel_jobs` those that have not ended, for `run_jobs_now` those that wait, for `rerun_jobs` those that have ' +
+      'ended; and workflows that failed as a whole or in part. Without `replayed`, dead letters match that have not ' +
+      'been replayed. Items created after the operation never match.',
     examples: [{ status: 'pending', queue: 'emails' }],
   },
 );
@@ -45,7 +72,12 @@ export type OperationFilter = Static<typeof OperationFilter>;
 
 export const CreateOperation = Type.Object(
   {
-    action: oneOf(OPERATION_ACTIONS, { description: 'What to do with everything that matches.' }),
+    action: oneOf(OPERATION_ACTIONS, {
+      description:
+        'What to do with everything that matches. `run_jobs_now`: jobs that wait for their time become due; those ' +
+        'that wait for a signal, a child or the end of a sleep are left alone. `rerun_jobs`: jobs that have ended ' +
+        'are created anew.',
+    }),
     filter: Type.Optional(ref(OperationFilter)),
     ids: optional(
       Type.Array(Type.String(), {
@@ -104,11 +136,11 @@ export const Operation = Type.Object(
     skipped: Type.Integer({ description: 'How many needed no change: ended, replayed or resumed in the meantime.' }),
     outcome: Type.Object(
       {
-        completed: Type.Integer({ description: 'Replayed jobs that have completed.' }),
-        failed: Type.Integer({ description: 'Replayed jobs that failed again or were cancelled.' }),
-        unfinished: Type.Integer({ description: 'Replayed jobs that have not ended.' }),
+        completed: Type.Integer({ description: 'Jobs of replays and reruns that have completed.' }),
+        failed: Type.Integer({ description: 'Those that failed or were cancelled.' }),
+        unfinished: Type.Integer({ description: 'Those that have not ended.' }),
       },
-      { description: 'What happened to replayed jobs; zeros for other actions.' },
+      { description: 'What happened to jobs of replays and reruns; zeros for other actions.' },
     ),
     created_at: instant({ description: 'When it was requested.' }),
     completed_at: nullable(instant({ description: 'When it ended.' })),

@@ -33,7 +33,10 @@ export const Series = Type.Object(
       completed: counts('Jobs completed.'),
       failed: counts('Jobs that failed for good.'),
       retried: counts('Failed attempts followed by a retry.'),
-      wait_p50: seconds('Half of the attempts waited at most this long from due to claimed'),
+      wait_p50: seconds(
+        'Half of the attempts waited at most this long until they were claimed: from the latest of when they were ' +
+          'due, when the job was created and when the attempt before ended',
+      ),
       wait_p95: seconds('95 per cent of the attempts waited at most this long'),
       wait_p99: seconds('99 per cent of the attempts waited at most this long'),
       run_p50: seconds('Half of the attempts ran at most this long'),

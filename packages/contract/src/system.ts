@@ -15,7 +15,17 @@ export const Health = Type.Object(
 );
 export type Health = Static<typeof Health>;
 
-export const Ready = Type.Object({ status: Type.Literal('ready') }, { $id: 'Ready' });
+export const Ready = Type.Object(
+  {
+    status: Type.Literal('ready'),
+    cells: Type.Optional(
+      Type.Array(Type.Object({ name: Type.String(), up: Type.Boolean() }), {
+        description: 'Of a service on several databases: which of them answer.',
+      }),
+    ),
+  },
+  { $id: 'Ready' },
+);
 export type Ready = Static<typeof Ready>;
 
 const counter = (description: string): TInteger => Type.Integer({ description });
@@ -65,6 +75,12 @@ export const QueueDepth = Type.Object(
     ),
     retrying: Type.Integer({ description: 'How many of `pending` and `scheduled` have failed before.' }),
     paused_at: nullable(instant({ description: 'Since when the operator has paused the queue; null if it is not.' })),
+    paused_reason: nullable(
+      Type.String({ description: 'Why, as far as the operator said; null if it is not paused.' }),
+    ),
+    paused_by: nullable(
+      Type.String({ description: "Who did: the name of an operator's token, or `admin`; null if it is not paused." }),
+    ),
     last_lease_at: nullable(
       instant({ description: 'When a worker last asked for jobs of the queue; null if none has within the last day.' }),
     ),
@@ -105,7 +121,8 @@ export const QueueDetail = Type.Object(
     by_task: Type.Array(
       Type.Object({
         task_name: Type.String(),
-        waiting: Type.Integer({ description: 'Jobs of the task that wait, due or not.' }),
+        waiting: Type.Integer({ description: 'Jobs of the task that are due and wait for a worker.' }),
+        scheduled: Type.Integer({ description: 'Jobs of the task that are not due yet.' }),
         running: Type.Integer({ description: 'Jobs of the task that a worker holds.' }),
       }),
       { description: "The caller's jobs by task, the largest first. Counted up to a bound." },
@@ -136,11 +153,23 @@ export const QueueDetail = Type.Object(
 );
 export type QueueDetail = Static<typeof QueueDetail>;
 
+/** How many of its jobs a worker shows. */
+export const WORKER_JOBS_SHOWN = 10;
+
 export const Worker = Type.Object(
   {
     worker_id: Type.String({ description: 'The `worker_id` of its leases, or the name of a server process.' }),
     queue_name: Type.String({ description: 'The queue that it leases from.' }),
     running: Type.Integer({ description: "How many of the caller's jobs it holds." }),
+    running_jobs: Type.Array(
+      Type.Object({
+        id: uuid(),
+        task_name: Type.String(),
+        queue: Type.String(),
+        started_at: instant({ description: 'When the attempt started.' }),
+      }),
+      { description: `The jobs that it has held longest, at most ${WORKER_JOBS_SHOWN}.` },
+    ),
     last_seen_at: instant({ description: 'When it last leased, extended or reported.' }),
     completed: Type.Integer({ description: 'Jobs that it completed in the last hour.' }),
     failed: Type.Integer({ description: 'Attempts that it reported as failed in the last hour.' }),
@@ -230,11 +259,21 @@ export const WhoAmI = Type.Object(
     tenant_id: nullable(Type.String({ description: 'The tenant it acts for; null for workers and operators.' })),
     read_only: Type.Boolean({ description: 'Whether it may only read.' }),
     expires_at: Type.Optional(instant({ description: 'When it expires, if it does.' })),
+    read_by: Type.Optional(
+      Type.String({
+        description: 'The operator who reads as this tenant, with the admin token and `Millrace-Tenant`.',
+      }),
+    ),
     dev: Type.Boolean({ description: 'Whether the server runs in development mode.' }),
     version: Type.String({ description: 'Version of the server.' }),
     default_queue: Type.String({ description: 'The queue of jobs that name none.' }),
     retention_hours: nullable(Type.Number({ description: 'How long finished jobs are kept; null: for ever.' })),
     now: instant({ description: "The database's clock." }),
+    trace_url: nullable(
+      Type.String({
+        description: 'Where traces are shown, with `{trace_id}` in the place of their id; null: the operator set none.',
+      }),
+    ),
     features: Type.Array(Type.String(), {
       description: `What the server can do beyond the plain protocol; today: ${FEATURES.join(', ')}.`,
     }),

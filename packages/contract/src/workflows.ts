@@ -13,7 +13,7 @@ import {
   ref,
   uuid,
 } from './schema.js';
-import { SKIP_REASONS, StepCondition, StepWait, WAIT_TASK, WORKFLOW_MAX_WAITS } from './step-rules.js';
+import { StepCondition, StepWait, WAIT_TASK, WORKFLOW_MAX_WAITS } from './step-rules.js';
 
 export const WORKFLOW_STATUSES = [
   'created',
@@ -228,7 +228,8 @@ export const WorkflowListQuery = Type.Object({
   view: Type.Optional(
     oneOf(VIEWS, {
       default: 'full',
-      description: '`summary` leaves out definitions and context and adds `steps_total` and `steps_ended`.',
+      description:
+        '`summary` leaves out definitions and context and adds how far the steps are, and the one that failed first.',
     }),
   ),
   ...listQueryFields,
@@ -239,6 +240,9 @@ export const WorkflowPage = Type.Object(
   { $id: 'WorkflowPage', description: 'One page of workflows.' },
 );
 export type WorkflowPage = Static<typeof WorkflowPage>;
+
+/** How much of the error of a failed step a summary shows. */
+export const FAILED_STEP_ERROR_LENGTH = 200;
 
 export const WorkflowSummary = Type.Object(
   {
@@ -252,6 +256,26 @@ export const WorkflowSummary = Type.Object(
     tenant_id: Workflow.properties.tenant_id,
     steps_total: Type.Integer({ description: 'How many steps it has.' }),
     steps_ended: Type.Integer({ description: 'How many of them have ended, skipped ones included.' }),
+    steps_by_status: Type.Unsafe<Record<StepStatus, number>>({
+      type: 'object',
+      required: [...STEP_STATUSES],
+      properties: Object.fromEntries(STEP_STATUSES.map((status) => [status, { type: 'integer' }])),
+      description: 'How many of them are in each state.',
+    }),
+    failed_step: nullable(
+      Type.Object(
+        {
+          name: Type.String({ description: 'Name of the step.' }),
+          error: nullable(
+            Type.String({
+              description:
+                `The first line of its error, at most ${FAILED_STEP_ERROR_LENGTH} characters; ` + 'null: it has none.',
+            }),
+          ),
+        },
+        { description: 'The step that failed first, whatever its failure led to; null: none has failed.' },
+      ),
+    ),
   },
   { $id: 'WorkflowSummary', description: 'A workflow without definitions and context.' },
 );
@@ -262,86 +286,3 @@ export const WorkflowSummaryPage = Type.Object(
   { $id: 'WorkflowSummaryPage', description: 'One page of workflows, with `view=summary`.' },
 );
 export type WorkflowSummaryPage = Static<typeof WorkflowSummaryPage>;
-
-export const WorkflowStep = Type.Object(
-  {
-    name: Type.String({ description: 'Name of the step.' }),
-    status: oneOf(STEP_STATUSES, {
-      description:
-        '`running` while its job is running or retrying, and while the step waits for a signal. Between two ' +
-        'attempts, `next_retry_at` says when the next one is due.',
-    }),
-    job_id: nullable(uuid({ description: "The step's job; null until its dependencies have completed." })),
-    started_at: nullable(instant({ description: 'When the latest attempt of its job started.' })),
-    completed_at: nullable(instant({ description: 'When its job reached its final state.' })),
-    attempts: Type.Integer({ description: 'How often its job was delivered to a worker.' }),
-    error_message: nullable(
-      Type.String({ description: 'The first 2,000 characters of the error that its job last reported.' }),
-    ),
-    next_retry_at: nullable(
-      instant({ description: 'When its job is tried again, while it waits for that after a failed attempt.' }),
-    ),
-    run: Type.Integer({ description: '1, plus one for every job that it had before a resume.' }),
-    earlier_job_ids: Type.Array(uuid(), { description: 'The jobs that it had before it was resumed, oldest first.' }),
-    skipped_by: nullable(
-      oneOf(SKIP_REASONS, {
-        description:
-          'Why the step was skipped. `condition`: its own condition did not hold, or that of a step it depends on. ' +
-          '`failure`: a step that it depends on failed under `skip`.',
-      }),
-    ),
-  },
-  {
-    $id: 'WorkflowStep',
-    examples: [
-      {
-        name: 'charge',
-        status: 'running',
-        job_id: '019bd0e5-7c58-7a5f-a000-2f9f6a0f8f10',
-        started_at: '2026-01-31T09:00:00.130201Z',
-        completed_at: null,
-        attempts: 1,
-        error_message: null,
-        next_retry_at: null,
-        run: 1,
-        earlier_job_ids: [],
-        skipped_by: null,
-      },
-    ],
-  },
-);
-export type WorkflowStep = Static<typeof WorkflowStep>;
-
-export const WorkflowSteps = Type.Object(
-  { steps: Type.Array(ref(WorkflowStep), { description: 'In the order of their definition.' }) },
-  { $id: 'WorkflowSteps' },
-);
-export type WorkflowSteps = Static<typeof WorkflowSteps>;
-
-export const WorkflowEvent = Type.Object(
-  {
-    workflow: ref(Workflow),
-    steps: Type.Array(ref(WorkflowStep), { description: 'In the order of their definition.' }),
-  },
-  { $id: 'WorkflowEvent', description: 'The data of a `status` event of a workflow: the record and its steps.' },
-);
-export type WorkflowEvent = Static<typeof WorkflowEvent>;
-
-export const WorkflowDiagram = Type.Object(
-  {
-    format: Type.Literal('mermaid'),
-    diagram: Type.String({
-      description: 'Mermaid source: one node per step, coloured by status, and one arrow per dependency.',
-    }),
-  },
-  {
-    $id: 'WorkflowDiagram',
-    examples: [
-      {
-        format: 'mermaid',
-        diagram: 'graph TD\n  reserve["reserve"]:::completed\n  charge["charge"]:::running\n  reserve --> charge',
-      },
-    ],
-  },
-);
-export type WorkflowDiagram = Static<typeof WorkflowDiagram>;

@@ -1,12 +1,12 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { beginRead } from './api/hooks.js';
+import { beginRead, SHARES_SPAN } from './api/hooks.js';
 import { ErrorNote } from './components/notes.js';
 import { parseAddress, printAddress, type Address } from './lib/address.js';
 import { UI_PATH } from './lib/places.js';
 import { jobQuery } from './pages/jobs/job-query.js';
 import { session } from './session/session.js';
-import { ADMIN_NAV } from './shell/nav.js';
+import { isOperatorPage } from './shell/nav.js';
 import { Shell } from './shell/shell.js';
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
@@ -37,7 +37,7 @@ const page = <const Path extends string>(
 
 function beginReading(path: string, address: Address): void {
   // Operators are not shown the pages of tenants (see the shell).
-  const isShown = path === ADMIN_NAV.to || session.get().who?.kind !== 'admin';
+  const isShown = isOperatorPage(path) || session.get().who?.kind !== 'admin';
   if (isShown) beginnings.get(path)?.(address);
 }
 
@@ -46,9 +46,10 @@ function beginJobs(address: Address): void {
   if (address.since === undefined) beginRead('/jobs', jobQuery(address));
 }
 
-function beginAdmin({ cursor }: Address): void {
+function beginAdmin({ cursor, queue }: Address): void {
   for (const what of ['overview', 'queues', 'workers']) beginRead(`/admin/${what}`);
   beginRead('/admin/tenants', { cursor });
+  beginRead('/admin/series', { queue }, SHARES_SPAN);
 }
 
 const routeTree = root.addChildren([
@@ -64,6 +65,7 @@ const routeTree = root.addChildren([
   page('/queues', () => import('./pages/queues/queues-page.js')),
   page('/queues/$queue', () => import('./pages/queues/queue-page.js')),
   page('/workers', () => import('./pages/workers/workers-page.js')),
+  page('/audit', () => import('./pages/audit/audit-page.js')),
   page('/admin', () => import('./pages/admin/admin-page.js'), beginAdmin),
   page('/operations', () => import('./pages/operations/operations-page.js')),
   page('/operations/$id', () => import('./pages/operations/operation-page.js')),

@@ -1,65 +1,73 @@
 import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
-import { until } from '../../server/test/support/until.js';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ADMIN_TOKEN, KEY_A } from '../../server/test/support/server.js';
 import { hasBrowser, useStage } from './support/browser.js';
+import { busyDatabase, furnish, TENANTS, type Sights } from './support/busy.js';
 
 const IMAGES = fileURLToPath(new URL('../../../docs/images/', import.meta.url));
+const SIZE = { width: 1280, height: 720 } as const;
 
-/** Pictures for the README, made on request: `npm run screenshots`. */
+const SETTLE_MS = 1_500;
+
+/** Pictures for the documentation, made on request: `npm run screenshots`. */
 const wanted = process.env.MILLRACE_SCREENSHOTS === '1' && hasBrowser;
 
-describe.runIf(wanted)('pictures of the dashboard', async () => {
-  const stage = await useStage();
-  const { a, worker } = stage.server;
+interface Picture {
+  readonly name: string;
+  readonly path: (sights: Sights) => string;
+  /** What is on the page when it is complete. */
+  readonly ready: string;
+  readonly token?: string;
+}
 
-  test('the overview of a busy service', async () => {
-    const jobs = (task_name: string, queue: string, count: number, fields = {}) =>
-      a.post('/api/v1/jobs/batch', {
-        jobs: Array.from({ length: count }, () => ({ task_name, config: { queue, max_retries: 0 }, ...fields })),
-      });
-    const work = async (queue: string, report: (job: number) => object): Promise<void> => {
-      const { body } = await worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 100, worker_id: `${queue}-1` });
-      const reports = (body.jobs as any[]).map(({ job, lease_token }, n) => ({
-        job_id: job.id,
-        lease_token,
-        ...report(n),
-      }));
-      expect((await worker.post('/api/v1/reports', { reports })).status).toBe(200);
-    };
-    const refused = { outcome: 'failed', error: 'smtp: connection refused to 10.0.3.12:25', retryable: false };
-    const completed = { outcome: 'completed', result: {} };
-    for (const [name, schedule] of [
-      ['nightly-report', '30 3 * * *'],
-      ['sync-inventory', '*/10 * * * *'],
-      ['digest', '0 7 * * 1-5'],
-    ]) {
-      await a.post('/api/v1/cron', { name, cron_expr: schedule, task_name: 'build_report' });
-    }
-    // Four steps of the plots, 15 seconds each.
-    for (let step = 0; step < 4; step++) {
-      await jobs('send_mail', 'mail', 90 - 12 * step);
-      await jobs('resize_image', 'images', 40 + 9 * step);
-      await jobs('deliver_webhook', 'webhooks', 30);
-      await work('mail', (n) => (n % 11 === 5 ? refused : completed));
-      await work('images', () => completed);
-      await work('webhooks', () => completed);
-      const written = async (): Promise<boolean> => {
-        const { columns } = (await a.get('/api/v1/series')).body as { columns: { completed: number[] } };
-        return columns.completed.filter((n) => n > 0).length > step;
-      };
-      await until(written, { what: 'the series to be written' });
-    }
-    await jobs('resize_image', 'images', 12);
-    await jobs('send_mail', 'mail', 25, { delay_secs: 600 });
-    await jobs('index_document', 'search', 42);
-    const page = await stage.visit('/?span=15m');
-    await page.getByRole('list', { name: 'Needs attention' }).waitFor();
-    await page.getByRole('img', { name: /^Waiting time/ }).waitFor();
-    await page.locator('.sparkline').first().waitFor();
-    await page.setViewportSize({ width: 1280, height: 620 });
+const PICTURES: readonly Picture[] = [
+  { name: 'overview', path: () => '/?span=15m', ready: 'main figure.chart path' },
+  { name: 'jobs', path: () => '/jobs', ready: '[data-row]' },
+  { name: 'job', path: ({ job }) => `/jobs/${job}`, ready: '.timeline-run' },
+  { name: 'workflows', path: () => '/workflows', ready: '.state-bar' },
+  { name: 'workflow', path: ({ workflow }) => `/workflows/${workflow}`, ready: '.step-texts' },
+  { name: 'dead-letters', path: () => '/dead-letters', ready: '[data-row]' },
+  { name: 'dead-letter', path: ({ deadLetter }) => `/dead-letters/${deadLetter}`, ready: '.error-text' },
+  { name: 'waiting', path: () => '/waiting', ready: 'text=Approve' },
+  { name: 'cron', path: () => '/cron', ready: '[data-row]' },
+  { name: 'queues', path: () => '/queues', ready: '[data-row]' },
+  { name: 'queue', path: () => '/queues/mail', ready: 'main figure.chart path' },
+  { name: 'workers', path: () => '/workers', ready: '[data-row]' },
+  { name: 'operation', path: ({ operation }) => `/operations/${operation}`, ready: 'text=Did it help?' },
+  { name: 'admin', path: () => '/admin', ready: '[data-row]', token: ADMIN_TOKEN },
+  { name: 'audit', path: () => '/audit', ready: '[data-row]', token: ADMIN_TOKEN },
+];
+
+describe.runIf(wanted)('pictures of the dashboard', async () => {
+  if (!wanted) return;
+  const past = await busyDatabase();
+  // The last thing: what is registered later is done before it.
+  afterAll(() => past.database.drop());
+  const stage = await useStage({ database: past.database, config: { apiKeys: TENANTS } });
+  let sights: Sights;
+  beforeAll(async () => {
+    sights = await furnish(stage.server, past);
     await mkdir(IMAGES, { recursive: true });
-    await page.screenshot({ path: `${IMAGES}overview.png` });
-    await stage.quiet();
   });
+
+  describe.each(PICTURES)('$name', ({ name, path, ready, token = KEY_A }) => {
+    test.each(['light', 'dark'] as const)('%s', async (theme) => {
+      const page = await stage.visit(path(sights), { theme, token, width: SIZE.width });
+      await page.setViewportSize(SIZE);
+      await page.locator(ready).first().waitFor();
+      await complete(page);
+      await page.screenshot({ path: `${IMAGES}${name}-${theme}.png` });
+      await stage.quiet();
+    });
+  });
+
+  /** Nothing is loading. */
+  async function complete(page: Page): Promise<void> {
+    // What a page reads after its first content: a stream of events never ends, so there is nothing to wait for.
+    await page.waitForTimeout(SETTLE_MS);
+    await expect.poll(() => page.locator('.loading, .skeleton, .dimmed').count()).toBe(0);
+    await page.evaluate(() => document.fonts.ready.then(() => undefined));
+  }
 });

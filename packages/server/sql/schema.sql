@@ -44,7 +44,9 @@ CREATE TYPE millrace.attempt_outcome AS ENUM (
 CREATE TYPE millrace.operation_action AS ENUM (
   'cancel_jobs',
   'replay_dead_letters',
-  'resume_workflows'
+  'resume_workflows',
+  'run_jobs_now',
+  'rerun_jobs'
 );
 
 CREATE TYPE millrace.operation_status AS ENUM (
@@ -293,6 +295,215 @@ BEGIN
       NEW.bucket, cell.first_bucket, cell.last_bucket USING ERRCODE = 'object_not_in_prerequisite_state';
   END IF;
   RETURN NEW;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.refuse_closed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF current_setting('millrace.pruning', true) IS DISTINCT FROM 'on' THEN
+    RAISE EXCEPTION 'this cell is closed: its tenants are being handed over'
+      USING ERRCODE = 'object_not_in_prerequisite_state';
+  END IF;
+  RETURN NULL;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.refuse_tenant()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  RAISE EXCEPTION 'the tenant is of another cell: it was handed over'
+    USING ERRCODE = 'object_not_in_prerequisite_state';
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.refuse_unknown_tenant()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF NOT EXISTS (
+    SELECT FROM millrace.tenants t, millrace.cell c
+    WHERE t.tenant = NEW.tenant AND t.bucket BETWEEN c.first_bucket AND c.last_bucket
+  ) THEN
+    RAISE EXCEPTION 'the tenant is of another cell: it was handed over'
+      USING ERRCODE = 'object_not_in_prerequisite_state';
+  END IF;
+  RETURN NEW;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.tables_of_cell()
+ RETURNS SETOF name
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT c.relname FROM pg_class c
+  WHERE c.relnamespace = 'millrace'::regnamespace AND c.relkind IN ('r', 'p')
+    AND c.relname NOT IN ('cell', 'migrations')
+  ORDER BY c.relname
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.close_cell(this uuid, stays int4range, goes int4range)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  cell record;
+  tab name;
+BEGIN
+  SELECT * INTO cell FROM millrace.cell FOR UPDATE;
+  IF cell.state = 'closed' AND cell.handover = this THEN
+    RETURN;
+  END IF;
+  IF cell.state <> 'open' OR NOT cell.pruned THEN
+    RAISE EXCEPTION 'this cell takes part in another handover' USING ERRCODE = 'object_in_use';
+  END IF;
+  IF goes IS NULL OR isempty(goes) OR isempty(stays)
+     OR int4range(cell.first_bucket, cell.last_bucket, '[]') <> coalesce(stays + goes, goes)
+     OR coalesce(stays && goes, false) THEN
+    RAISE EXCEPTION 'the parts do not make up the range of this cell' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  FOR tab IN SELECT millrace.tables_of_cell() LOOP
+    EXECUTE format('CREATE TRIGGER closed BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON millrace.%I
+                    FOR EACH STATEMENT EXECUTE FUNCTION millrace.refuse_closed()', tab);
+  END LOOP;
+  UPDATE millrace.cell SET state = 'closed', handover = this, keeps = stays, gives = goes;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.take_part(this uuid, part int4range)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  UPDATE millrace.cell SET state = 'gone', pruned = true
+  WHERE part IS NULL AND handover = this AND state = 'closed' AND keeps IS NULL;
+  UPDATE millrace.cell
+  SET first_bucket = lower(part), last_bucket = upper(part) - 1, pruned = (keeps IS NULL)
+  WHERE part IS NOT NULL AND handover = this AND state = 'closed' AND part IN (keeps, gives)
+    AND int4range(first_bucket, last_bucket, '[]') = coalesce(keeps + gives, gives);
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.open_cell(this uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  cell record;
+  tab name;
+BEGIN
+  SELECT * INTO cell FROM millrace.cell FOR UPDATE;
+  IF cell.handover IS DISTINCT FROM this OR cell.state = 'gone' THEN
+    RAISE EXCEPTION 'this cell takes part in another handover' USING ERRCODE = 'object_in_use';
+  END IF;
+  IF cell.state = 'open' THEN
+    RETURN;
+  END IF;
+  FOR tab IN SELECT millrace.tables_of_cell() LOOP
+    EXECUTE format('DROP TRIGGER IF EXISTS closed ON millrace.%I', tab);
+  END LOOP;
+  FOREACH tab IN ARRAY ARRAY['jobs', 'crons', 'workflows', 'operations'] LOOP
+    EXECUTE format('DROP TRIGGER IF EXISTS others ON millrace.%I', tab);
+    EXECUTE format('CREATE TRIGGER others BEFORE INSERT ON millrace.%I FOR EACH ROW
+                    WHEN (millrace.bucket_of_id(NEW.id) NOT BETWEEN %s AND %s)
+                    EXECUTE FUNCTION millrace.refuse_tenant()', tab, cell.first_bucket, cell.last_bucket);
+  END LOOP;
+  EXECUTE 'DROP TRIGGER IF EXISTS others ON millrace.signals';
+  EXECUTE 'CREATE TRIGGER others BEFORE INSERT ON millrace.signals FOR EACH ROW
+           EXECUTE FUNCTION millrace.refuse_unknown_tenant()';
+  UPDATE millrace.cell SET state = 'open';
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.reopen_cell(this uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  cell record;
+  tab name;
+BEGIN
+  SELECT * INTO cell FROM millrace.cell FOR UPDATE;
+  IF cell.handover IS DISTINCT FROM this OR cell.state <> 'closed'
+     OR int4range(cell.first_bucket, cell.last_bucket, '[]') <> coalesce(cell.keeps + cell.gives, cell.gives) THEN
+    RAISE EXCEPTION 'this handover can only go forward' USING ERRCODE = 'object_in_use';
+  END IF;
+  FOR tab IN SELECT millrace.tables_of_cell() LOOP
+    EXECUTE format('DROP TRIGGER IF EXISTS closed ON millrace.%I', tab);
+  END LOOP;
+  UPDATE millrace.cell SET state = 'open', handover = NULL, keeps = NULL, gives = NULL;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.others_in(tab name)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+  SELECT CASE
+    WHEN tab = 'tenants' THEN
+      'NOT EXISTS (SELECT FROM millrace.cell c WHERE bucket BETWEEN c.first_bucket AND c.last_bucket)'
+    WHEN tab = 'limit_notes' THEN
+      'limit_id IN (SELECT l.id FROM millrace.limits l JOIN millrace.tenants t USING (tenant), millrace.cell c
+                    WHERE t.bucket NOT BETWEEN c.first_bucket AND c.last_bucket)'
+    WHEN a.attname = 'tenant' THEN
+      'tenant IN (SELECT t.tenant FROM millrace.tenants t, millrace.cell c
+                  WHERE t.bucket NOT BETWEEN c.first_bucket AND c.last_bucket)'
+    ELSE format('millrace.bucket_of_id(%I) NOT BETWEEN (SELECT c.first_bucket FROM millrace.cell c)
+                 AND (SELECT c.last_bucket FROM millrace.cell c)', a.attname)
+  END
+  FROM pg_attribute a
+  WHERE a.attrelid = format('millrace.%I', tab)::regclass AND NOT a.attisdropped
+    AND a.attname IN ('tenant', 'job_id', 'workflow_id', 'operation_id')
+  ORDER BY array_position(ARRAY['tenant', 'operation_id', 'workflow_id', 'job_id']::name[], a.attname)
+  LIMIT 1
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.prune_pages(tab name, first_page bigint, pages bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  size bigint := pg_relation_size(format('millrace.%I', tab)::regclass) / current_setting('block_size')::bigint;
+  condition text := millrace.others_in(tab);
+  removed bigint;
+BEGIN
+  IF first_page >= size OR condition IS NULL THEN
+    RETURN NULL;
+  END IF;
+  PERFORM FROM millrace.cell WHERE NOT pruned FOR SHARE;
+  IF NOT FOUND THEN
+    RETURN NULL;
+  END IF;
+  PERFORM set_config('millrace.pruning', 'on', true);
+  EXECUTE format('DELETE FROM millrace.%I WHERE ctid >= %L::tid AND ctid < %L::tid AND (%s)',
+                 tab, format('(%s,0)', first_page), format('(%s,0)', first_page + pages), condition);
+  GET DIAGNOSTICS removed = ROW_COUNT;
+  PERFORM set_config('millrace.pruning', '', true);
+  RETURN removed;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION millrace.field_text(document json, field text)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+BEGIN
+  IF position('\u' IN document::text) = 0 THEN
+    RETURN document ->> field;
+  END IF;
+  BEGIN
+    RETURN document ->> field;
+  EXCEPTION WHEN data_exception THEN
+    RETURN replace(document::text, '\u', '\n')::json ->> field;
+  END;
 END
 $function$;
 
@@ -696,7 +907,8 @@ CREATE TABLE millrace.limit_notes (
   given_back integer NOT NULL,
   limit_id uuid NOT NULL,
   job_id uuid,
-  tenant text COLLATE "C"
+  tenant text COLLATE "C",
+  quiet boolean
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0);
 
 CREATE TABLE millrace.checkpoints (
@@ -851,9 +1063,17 @@ CREATE TABLE millrace.cell (
   first_bucket integer NOT NULL,
   last_bucket integer NOT NULL,
   only_row boolean DEFAULT true NOT NULL,
+  state text DEFAULT 'open'::text NOT NULL,
+  handover uuid,
+  keeps int4range,
+  gives int4range,
+  pruned boolean DEFAULT true NOT NULL,
   CONSTRAINT cell_pkey PRIMARY KEY (only_row),
   CONSTRAINT cell_check CHECK (((first_bucket >= 0) AND (first_bucket <= last_bucket) AND (last_bucket <= 65535))),
-  CONSTRAINT cell_only_row_check CHECK (only_row)
+  CONSTRAINT cell_check1 CHECK (((state = 'open'::text) OR (handover IS NOT NULL))),
+  CONSTRAINT cell_check2 CHECK (((gives IS NULL) = (handover IS NULL))),
+  CONSTRAINT cell_only_row_check CHECK (only_row),
+  CONSTRAINT cell_state_check CHECK ((state = ANY (ARRAY['open'::text, 'closed'::text, 'gone'::text])))
 );
 
 CREATE TABLE millrace.followed (
@@ -872,6 +1092,26 @@ CREATE TABLE millrace.recent_ends (
   tenant text COLLATE "C" NOT NULL,
   CONSTRAINT recent_ends_pkey PRIMARY KEY (tenant, xid, seq)
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000);
+
+CREATE TABLE millrace.pauses (
+  at timestamp with time zone NOT NULL,
+  queue text COLLATE "C" NOT NULL,
+  operator text NOT NULL,
+  reason text,
+  CONSTRAINT pauses_pkey PRIMARY KEY (queue)
+);
+
+CREATE TABLE millrace.audit (
+  at timestamp with time zone NOT NULL,
+  id uuid NOT NULL,
+  action text NOT NULL,
+  target text NOT NULL,
+  operator text NOT NULL,
+  request_id text NOT NULL,
+  before json,
+  after json,
+  CONSTRAINT audit_pkey PRIMARY KEY (at, id)
+);
 
 CREATE INDEX tenants_by_bucket ON millrace.tenants USING btree (bucket);
 
@@ -927,6 +1167,8 @@ CREATE INDEX limits_by_next ON millrace.limits USING btree (next_at) WHERE (next
 
 CREATE INDEX limit_notes_by_limit ON millrace.limit_notes USING btree (limit_id);
 
+CREATE INDEX limit_notes_to_act_on ON millrace.limit_notes USING btree (limit_id) WHERE (quiet IS NOT TRUE);
+
 CREATE INDEX waits_by_signal ON millrace.waits USING btree (tenant, signal, key, since, job_id) WHERE (open AND (signal IS NOT NULL));
 
 CREATE INDEX waits_of_tenant ON millrace.waits USING btree (tenant, since, job_id) WHERE (open AND (signal IS NOT NULL));
@@ -944,6 +1186,8 @@ CREATE UNIQUE INDEX children_by_child ON millrace.children USING btree (child_id
 CREATE INDEX children_of_parent ON millrace.children USING btree (parent_id, child_id);
 
 CREATE INDEX children_unfinished ON millrace.children USING btree (parent_id, child_id) WHERE ((status IS NULL) AND (NOT detached));
+
+CREATE UNIQUE INDEX audit_of_reads ON millrace.audit USING btree (target, operator, date_trunc('hour'::text, (at AT TIME ZONE 'UTC'::text))) WHERE (action = 'read_tenant'::text);
 
 CREATE VIEW millrace.running AS
  SELECT l.tenant,
@@ -1081,6 +1325,15 @@ CREATE VIEW millrace.queue_settings AS
         END) AS settings
    FROM millrace.queue_limits g
   WHERE ((running IS NOT NULL) OR (rate_count IS NOT NULL) OR share);
+
+CREATE VIEW millrace.queue_marks AS
+ SELECT q.queue,
+    q.paused_at,
+    q.last_lease_at,
+    p.reason AS paused_reason,
+    p.operator AS paused_by
+   FROM (millrace.queues q
+     LEFT JOIN millrace.pauses p ON (((p.queue = q.queue) AND (p.at = q.paused_at))));
 
 CREATE TRIGGER complete_dead_letter BEFORE INSERT ON millrace.dead_letters FOR EACH ROW EXECUTE FUNCTION millrace.complete_dead_letter();
 

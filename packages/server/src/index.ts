@@ -8,8 +8,10 @@ export {
   UsageError,
   type Config,
 } from './config/config.js';
+export { cellListText, readCellList } from './config/cell-list.js';
 export type { CredentialSet } from './config/credentials.js';
 export { LiveCredentials } from './config/credential-files.js';
+export { rangeText, type BucketRange } from './domain/cells.js';
 export { MillraceError } from './domain/errors.js';
 export { EmbeddedError, startEmbedded } from './embedded/index.js';
 export {
@@ -46,6 +48,8 @@ export {
   type OutboxStatus,
   type Pruned,
 } from './store/outbox/upkeep.js';
+export { callOff, handOver, type HandoverOptions } from './store/handover/handover.js';
+export { CELL_COUNTED, cellStatus, type CellCounts, type CellStatus } from './store/handover/status.js';
 export { inspect, type CheckResult, type Inspection } from './store/migrations/inspect.js';
 export { isServable } from './store/migrations/schema-check.js';
 export { migrate, SchemaError, type MigrationReport } from './store/migrations/migrate.js';

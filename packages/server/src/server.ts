@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net';
+import type { Ready } from '@millrace/contract';
 import type { Logger } from 'pino';
 import type { Config } from './config/config.js';
 import { hostCheck } from './config/host-check.js';
@@ -14,7 +15,8 @@ import { databasesOf } from './wiring/databases.js';
 import { gaugeCollector } from './wiring/gauges.js';
 import { checkPorts } from './wiring/port-check.js';
 import { serviceOn, type Service } from './wiring/service.js';
-import { startCell, startNotifications } from './wiring/start-cell.js';
+import { LiveCells } from './wiring/live-cells.js';
+import { startNotifications } from './wiring/start-cell.js';
 import { startLoops } from './wiring/start-loops.js';
 import { startRelayWith } from './wiring/start-relay.js';
 import type { Snapshot } from './telemetry/fleet-metrics.js';
@@ -48,6 +50,8 @@ export interface RunningServer {
   /** Null in worker mode, which has no API. */
   readonly apiUrl: string | null;
   readonly metricsUrl: string;
+  /** Reads the list of --cells again. Rejects, and changes nothing, if that is wrong. */
+  reloadCells(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -56,31 +60,40 @@ export interface RunningMember {
   readonly apiUrl: string | null;
   snapshot(options: CollectOptions): Promise<Snapshot>;
   ready(): Promise<boolean>;
+  cells(): Promise<Ready['cells']>;
+  reloadCells(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export async function startServer(config: Config, options: ServerOptions): Promise<RunningServer> {
   return stoppedOnFailure(async (lifecycle) => {
     await checkPorts(config);
-    const { metrics, ready, serve } = await prepare(config, options, lifecycle);
-    const probes = { health: () => ({ version: VERSION }), ready };
+    const { metrics, ready, cells, serve, reloadCells } = await prepare(config, options, lifecycle);
+    const probes = { health: () => ({ version: VERSION }), ready, cells };
     const { host, metricsPort: port } = config;
     const metricsServer = await startMetricsServer(metrics, probes, { host, port, checkHost: hostCheck(config) });
     lifecycle.onStop(() => metricsServer.stop());
     const apiUrl = await serve();
-    return { apiUrl, metricsUrl: listenUrl(host, metricsServer.port), stop: () => stop(config, lifecycle) };
+    return {
+      apiUrl,
+      metricsUrl: listenUrl(host, metricsServer.port),
+      reloadCells,
+      stop: () => stop(config, lifecycle),
+    };
   });
 }
 
 /** The same without the metrics port, and without a look at whether the ports are free: the parent holds them. */
 export async function startMember(config: Config, options: ServerOptions): Promise<RunningMember> {
   return stoppedOnFailure(async (lifecycle) => {
-    const { metrics, ready, serve } = await prepare(config, options, lifecycle);
+    const { metrics, ready, cells, serve, reloadCells } = await prepare(config, options, lifecycle);
     const apiUrl = await serve();
     return {
       apiUrl,
       snapshot: (collect) => metrics.snapshot(collect),
       ready,
+      cells,
+      reloadCells,
       stop: () => stop(config, lifecycle),
     };
   });
@@ -101,15 +114,17 @@ const stop = ({ shutdownSecs }: Config, lifecycle: Lifecycle): Promise<void> => 
 interface Prepared {
   readonly metrics: Metrics;
   readonly ready: () => Promise<boolean>;
+  readonly cells: () => Promise<Ready['cells']>;
   /** Starts what works and what answers. Resolves to the address of the API, or null in worker mode. */
   readonly serve: () => Promise<string | null>;
+  readonly reloadCells: () => Promise<void>;
 }
 
 /** Everything but the ports and what runs on its own. */
 async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecycle): Promise<Prepared> {
   const { logger, credentials = new LiveCredentials(config), intervals = {}, printFinished } = options;
   const { safetyPollMs, sweepMs } = intervals;
-  const addresses = await databasesOf(config, logger, (stop) => lifecycle.onStop(stop));
+  const addresses = await databasesOf(config, { logger, waits: true, onStop: (stop) => lifecycle.onStop(stop) });
   const handlers: Handlers = {
     ...builtinHandlers(config.builtinTasks),
     ...resolvingReferences(options.handlers ?? {}),
@@ -118,8 +133,9 @@ async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecy
   const metrics: Metrics = new Metrics({ version: VERSION, collect: (...args) => collectGauges(...args) });
   lifecycle.onStop(() => metrics.close());
   const cellOptions = { config, logger, lifecycle, metrics, tasks, safetyPollMs, printFinished };
-  const cells = await allOf(addresses.map((address) => startCell(address, cellOptions)));
-  const service = serviceOn(cells, addresses, safetyPollMs);
+  const live = await LiveCells.start(addresses, cellOptions);
+  const { cells } = live;
+  const service = serviceOn(live, safetyPollMs);
   const ready = async (): Promise<boolean> => !lifecycle.stopping && (await service.ready());
   const tracer = createTracer(config, metrics, logger, lifecycle);
   const pool =
@@ -129,9 +145,13 @@ async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecy
   const collectGauges = gaugeCollector(cells, service, pool);
 
   const parts: Parts = { config, credentials, service, metrics, logger, lifecycle, tracer };
-  for (const cell of cells) await startNotifications(cell, lifecycle);
+  for (const cell of cells) if (!cell.isAway()) await startNotifications(cell);
+  const listening = new Set(cells.filter(({ isAway }) => !isAway()));
   const serve = async (): Promise<string | null> => {
-    for (const cell of cells) startLoops(cell, { config, lifecycle, tasks, sweepMs });
+    live.begin((cell) => {
+      if (!listening.has(cell)) void startNotifications(cell);
+      startLoops(cell, { config, tasks, sweepMs });
+    });
     pool?.start();
     if (pool) lifecycle.onDrain((graceMs) => pool.stop(graceMs));
     if (config.mode === 'worker') return null;
@@ -139,13 +159,10 @@ async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecy
     if (config.outbox !== null) await startOutboxRelay(config.outbox, apiUrl, parts);
     return apiUrl;
   };
-  return { metrics, ready, serve };
-}
-
-/** When all have ended: those that started are known to the lifecycle by then, whatever became of the others. */
-async function allOf<T>(starts: readonly Promise<T>[]): Promise<T[]> {
-  await Promise.allSettled(starts);
-  return Promise.all(starts);
+  const { database } = config;
+  const reloadCells = async (): Promise<void> => (database.kind === 'cells' ? live.reload(database.file) : undefined);
+  const states = async (): Promise<Ready['cells']> => service.api.system.cells?.().slice();
+  return { metrics, ready, cells: states, serve, reloadCells };
 }
 
 interface Parts {
@@ -193,6 +210,7 @@ async function startApi({ config, credentials, service, metrics, logger, lifecyc
     tracer,
     version: VERSION,
     retentionHours: config.retentionHours,
+    traceUrl: config.traceUrl,
     isShuttingDown: () => lifecycle.stopping,
   });
   lifecycle.onDrain(async (graceMs) => {

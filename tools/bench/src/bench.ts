@@ -46,7 +46,7 @@ export class Scope {
     return this.child<LoadMethods>('load/process.js');
   }
 
-  async millrace(database: BenchDatabase, mode: 'all' | 'api', processes = 1): Promise<Server> {
+  async millrace(database: Pick<BenchDatabase, 'url'>, mode: 'all' | 'api', processes = 1): Promise<Server> {
     const server = await startMillrace(database.url, mode, processes);
     let stopped: Promise<void> | undefined;
     const stop = (): Promise<void> => (stopped ??= server.stop());

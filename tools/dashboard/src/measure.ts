@@ -19,7 +19,7 @@ export function clickToContent(page: Page, link: string, { selector, least = 1 }
       if (target === null) throw new Error(`there is nothing to click: ${clicked}`);
       const isThere = (): boolean =>
         document.querySelectorAll(awaited).length >= count &&
-        document.querySelector('main .loading, main .dimmed') === null;
+        document.querySelector('main .skeleton, main .dimmed') === null;
       const began = performance.now();
       target.click();
       await new Promise<void>((resolve, reject) => {

@@ -87,7 +87,7 @@ async function attempt({ job, lease_token }: Leased, options: WorkerOptions): Pr
   for (let done = 0; done < total; done += BEAT_MS) {
     await delay(Math.min(BEAT_MS, total - done), undefined, { signal });
     if (task?.progress !== true || done + BEAT_MS >= total) continue;
-    const progress = { done: Math.round((100 * (done + BEAT_MS)) / total), of: 100, unit: 'per cent' };
+    const progress = { percent: Math.round((100 * (done + BEAT_MS)) / total) };
     const beat = JSON.stringify({ lease_token, extend_secs: LEASE_SECS, progress });
     const { status } = await api.call<{ status: string }>('POST', `/jobs/${job.id}/heartbeat`, beat);
     if (status !== 'running') return;

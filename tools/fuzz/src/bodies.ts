@@ -101,7 +101,7 @@ function bulkOperation({ memory }: Known, tenant: Tenant, random: Random): Json 
     ? { queue: 'fuzz-b', ...(random.chance(0.5) && { status: 'pending,retrying', task: random.pick(TASKS) }) }
     : { queue_name: 'fuzz-b', ...(random.chance(0.5) && { replayed: false, reason: 'non_retryable' }) };
   return {
-    action: cancels ? 'cancel_jobs' : 'replay_dead_letters',
+    action: cancels ? random.pick(['cancel_jobs', 'run_jobs_now', 'rerun_jobs']) : 'replay_dead_letters',
     ...(known.length > 0 && random.chance(0.3) ? { ids: [random.pick(known)] } : { filter }),
     dry_run: random.chance(0.7),
   };

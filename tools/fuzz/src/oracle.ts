@@ -54,7 +54,7 @@ function judgeAnswer(world: World, testCase: Case, answer: Answer): Violation[] 
 /** Operations that take a body, and do without one. */
 const MAY_BE_EMPTY: ReadonlySet<string> = new Set([
   ...['leaseJobs', 'signalJob', 'signalWorkflow'],
-  ...['rerunJob', 'replayDeadLetter', 'resumeWorkflow'],
+  ...['rerunJob', 'replayDeadLetter', 'resumeWorkflow', 'pauseQueue'],
 ]);
 
 const text = ({ body }: Answer, length?: number): string => body.toString('utf8', 0, length);

@@ -113,6 +113,7 @@ function queryValue(
   const schema = typeof given.$ref === 'string' ? checker.resolve(given.$ref) : given;
   if (name === 'queue' || name === 'queue_name') return random.pick(QUEUES);
   if (name === 'task' || name === 'task_name') return random.pick(TASKS);
+  if (name === 'error') return random.pick(['failed', 'it broke', '%_\\']);
   if (name === 'fingerprint') return random.uuid().replaceAll('-', '').slice(0, 16);
   if (name === 'job_id' || name === 'workflow_id' || name === 'parent_job_id')
     return random.chance(0.8) ? random.uuid() : random.word();

@@ -19,7 +19,10 @@ def note(line: str) -> None:
 
 
 @task(queue=QUEUE, context=True)
-def brief(ctx: JobContext) -> None:
+def brief(ctx: JobContext, stops: bool = False) -> None:
+    """One of many, of which one tells its process to stop: whoever looked from outside could come too late."""
+    if stops:
+        os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(0.02)
     note(ctx.job.id)
 

@@ -21,10 +21,12 @@ def compute(ctx: JobContext, n: int) -> dict[str, Any]:
 
 
 @task(context=True, process=True, retries=Retries(max=1, delay=0))
-def survive(ctx: JobContext, secs: float) -> dict[str, int]:
+def survive(ctx: JobContext, gate: str) -> dict[str, int]:
+    """The first attempt lasts until there is a file of that name."""
     if ctx.job.attempt == 1:
         ctx.progress(pid=os.getpid())
-        ctx.wait(secs or 600)
+        while not os.path.exists(gate):
+            ctx.wait(0.05)
     return {"attempt": ctx.job.attempt}
 
 

@@ -11,7 +11,7 @@ import { EXIT, Misuse } from '../invocation/exit.js';
 
 export interface Change {
   readonly action: Wire.Operation['action'];
-  readonly filter: Readonly<Record<string, string | boolean | undefined>>;
+  readonly filter: Readonly<Record<string, string | boolean | Readonly<Record<string, string>> | undefined>>;
   readonly ids: readonly string[];
   /** Whether replays keep the checkpoints of durable jobs. */
   readonly keep?: boolean;
@@ -21,6 +21,8 @@ const WORDS = {
   cancel_jobs: { verb: 'cancel', done: 'cancelled', what: 'job' },
   replay_dead_letters: { verb: 'replay', done: 'replayed', what: 'dead letter' },
   resume_workflows: { verb: 'resume', done: 'resumed', what: 'workflow' },
+  run_jobs_now: { verb: 'make due', done: 'made due', what: 'job' },
+  rerun_jobs: { verb: 'rerun', done: 'created anew', what: 'job' },
 } as const;
 
 const POLL_MS = 500;

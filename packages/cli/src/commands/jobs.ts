@@ -7,7 +7,7 @@ import { table } from '../show/table.js';
 import type * as specs from '../specs/jobs.js';
 import { plain, plainLines } from '../terminal/plain.js';
 import { EXIT } from '../invocation/exit.js';
-import { jsonObject, jsonText, since } from '../invocation/values.js';
+import { jsonObject, metadataField, since } from '../invocation/values.js';
 import { jobColumns, jobFields, type JobSummary } from './job-views.js';
 
 type Options<K extends keyof typeof specs> = (typeof specs)[K] extends { readonly options: infer O } ? O : never;
@@ -22,6 +22,8 @@ export const list: Run<Options<'jobsList'>> = async (context) => {
       status: options.status,
       queue: options.queue,
       task: options.task,
+      error: options.error,
+      ...metadataQuery(options.metadata),
       workflow_id: options.workflow && connection.recent.resolve('workflows', options.workflow),
       idempotency_key: options.key,
       created_after: since('created-after', options['created-after']),
@@ -35,6 +37,11 @@ export const list: Run<Options<'jobsList'>> = async (context) => {
     nothing: 'no jobs',
   });
 };
+
+function metadataQuery(text: string | undefined): Record<string, string> {
+  const field = metadataField(text);
+  return field === undefined ? {} : { [`metadata.${field.name}`]: field.value };
+}
 
 export const get: Run<Options<'jobsGet'>> = async (context) => {
   const { args, io, options, signal } = context;
@@ -63,18 +70,6 @@ function keyFor(given: string | undefined, body: string): string | true {
   const { idempotency_key: own } = JSON.parse(body) as Wire.CreateJob;
   return given ?? (typeof own === 'string' ? own : true);
 }
-
-export const rerun: Run<Options<'jobsRerun'>> = async (context) => {
-  const { args, io, options, signal } = context;
-  const connection = connect(context);
-  const path = ['jobs', jobId(connection, args[0]), 'rerun'];
-  const kept = options['keep-checkpoints'] && { body: jsonText({ keep_checkpoints: 'true' }) };
-  const request = { method: 'POST', key: options.key ?? true, signal, ...kept } as const;
-  const created = await connection.raw.call<Wire.JobCreated>(path, request);
-  connection.recent.made('jobs', created.body.job_id);
-  await io.print(options.json ? created.text : created.body.job_id);
-  return EXIT.ok;
-};
 
 export const attempts: Run<Options<'jobsAttempts'>> = async (context) => {
   const { args, io, options, signal } = context;
@@ -115,15 +110,6 @@ export const why: Run<Options<'jobsWhy'>> = async (context) => {
   const path = ['jobs', jobId(connection, args[0]), 'why'];
   const { text, body } = await connection.raw.call<Wire.Why>(path, { signal });
   await io.print(options.json ? text : plain(body.message));
-  return EXIT.ok;
-};
-
-export const runNow: Run<Options<'jobsRunNow'>> = async (context) => {
-  const { args, io, signal } = context;
-  const connection = connect(context);
-  const id = jobId(connection, args[0]);
-  await connection.raw.call(['jobs', id, 'run-now'], { method: 'POST', signal });
-  await io.print(`${id} is due now`);
   return EXIT.ok;
 };
 

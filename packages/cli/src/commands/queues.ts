@@ -61,6 +61,8 @@ function queueText(queue: Wire.QueueDetail, now: Date, { look }: Connection): st
       ['oldest', queue.oldest_pending_age_secs === null ? null : span(queue.oldest_pending_age_secs * 1_000)],
       ['last asked for', queue.last_lease_at],
       ['paused', queue.paused_at],
+      ['paused by', queue.paused_by],
+      ['because', queue.paused_reason],
       ['slots of workers', queue.slots && `${queue.slots.in_use} of ${queue.slots.offered} in use`],
       ['most that run', queue.settings?.running],
       ['rate', rateText(queue.settings?.rate)],
@@ -72,6 +74,7 @@ function queueText(queue: Wire.QueueDetail, now: Date, { look }: Connection): st
     [
       { title: 'TASK', kind: 'text', cell: ({ task_name: task }) => task },
       { title: 'WAITING', kind: 'number', cell: ({ waiting }) => waiting },
+      { title: 'SCHEDULED', kind: 'number', cell: ({ scheduled }) => scheduled },
       { title: 'RUNNING', kind: 'number', cell: ({ running }) => running },
     ],
     queue.by_task,
@@ -90,22 +93,29 @@ function queueText(queue: Wire.QueueDetail, now: Date, { look }: Connection): st
   return [head, ...(queue.by_task.length > 0 ? [tasks] : []), ...(queue.next.length > 0 ? [next] : [])].join('\n\n');
 }
 
-const change =
-  (action: 'pause' | 'resume', done: string): Run<(typeof specs)['queuesPause']['options']> =>
-  async (context) => {
-    const { args, io, signal } = context;
-    const { raw } = connect(context, 'adminToken');
-    const [queue = ''] = args;
-    const isStranger = action === 'pause' && !(await isKnown(raw, queue, signal));
-    await raw.call(['admin', 'queues', queue, action], { method: 'POST', signal });
-    await io.print(`${done} ${queue}`);
-    if (isStranger)
-      io.complain(
-        `millrace: ${plain(`nothing waits or runs on the queue ${queue}, and nobody has worked on it lately`)}; ` +
-          'is that its name?\n',
-      );
-    return EXIT.ok;
-  };
+export const queuesPause: Run<(typeof specs)['queuesPause']['options']> = async (context) => {
+  const { args, io, options, signal } = context;
+  const { raw } = connect(context, 'adminToken');
+  const [queue = ''] = args;
+  const isStranger = !(await isKnown(raw, queue, signal));
+  const body = options.reason === undefined ? {} : { body: JSON.stringify({ reason: options.reason }) };
+  await raw.call(['admin', 'queues', queue, 'pause'], { method: 'POST', signal, ...body });
+  await io.print(`paused ${queue}`);
+  if (isStranger)
+    io.complain(
+      `millrace: ${plain(`nothing waits or runs on the queue ${queue}, and nobody has worked on it lately`)}; ` +
+        'is that its name?\n',
+    );
+  return EXIT.ok;
+};
+
+export const queuesResume: Run<(typeof specs)['queuesResume']['options']> = async (context) => {
+  const { args, io, signal } = context;
+  const [queue = ''] = args;
+  await connect(context, 'adminToken').raw.call(['admin', 'queues', queue, 'resume'], { method: 'POST', signal });
+  await io.print(`resumed ${queue}`);
+  return EXIT.ok;
+};
 
 /** Whether anything is on a queue, or somebody held jobs of it in the last hour. */
 async function isKnown(raw: Connection['raw'], queue: string, signal: AbortSignal): Promise<boolean> {
@@ -117,9 +127,6 @@ async function isKnown(raw: Connection['raw'], queue: string, signal: AbortSigna
 
 /** An answer with as many queues may lack others. */
 const MOST_SHOWN = 1_000;
-
-export const queuesPause = change('pause', 'paused');
-export const queuesResume = change('resume', 'resumed');
 
 /** `100/60s`, and what may start at once beyond that. */
 export const rateText = (rate: Wire.RateInput | null | undefined): string | null =>
@@ -141,6 +148,22 @@ export const limitsList: Run<(typeof specs)['limitsList']['options']> = async (c
     ],
     id: ({ key }) => key,
     nothing: 'no keys in use',
+  });
+
+export const audit: Run<(typeof specs)['audit']['options']> = async (context) =>
+  showList<Wire.AuditEntry>(context, connect(context, 'adminToken'), {
+    path: ['admin', 'audit'],
+    rows: 'entries',
+    query: {},
+    columns: (now) => [
+      { title: 'AGE', cell: ({ at }) => age(at, now) },
+      { title: 'BY', kind: 'text', cell: ({ by }) => by },
+      { title: 'ACTION', cell: ({ action }) => action },
+      { title: 'TARGET', kind: 'text', cell: ({ target }) => target },
+      { title: 'AFTER', kind: 'text', cell: ({ after }) => (after === null ? null : JSON.stringify(after)) },
+    ],
+    id: ({ request_id: request }) => request,
+    nothing: 'nothing yet',
   });
 
 export const workers: Run<(typeof specs)['workers']['options']> = async (context) =>

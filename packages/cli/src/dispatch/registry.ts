@@ -1,6 +1,7 @@
 import type { Run } from '../invocation/context.js';
 import type { Invocation } from '../invocation/invocation.js';
 import type { Options, Spec } from '../specs/spec.js';
+import * as cells from '../specs/cells.js';
 import * as cron from '../specs/cron.js';
 import * as dlq from '../specs/dlq.js';
 import * as jobs from '../specs/jobs.js';
@@ -43,9 +44,9 @@ export const COMMANDS: readonly Command[] = [
   command(jobs.jobsImport, async () => (await import('../commands/jobs-import.js')).importJobs),
   command(jobs.jobsWatch, async () => (await import('../commands/jobs-wait.js')).watch),
   command(jobs.jobsWait, async () => (await import('../commands/jobs-wait.js')).wait),
-  command(jobs.jobsCancel, async () => (await import('../commands/jobs-cancel.js')).cancel),
-  command(jobs.jobsRerun, async () => (await import('../commands/jobs.js')).rerun),
-  command(jobs.jobsRunNow, async () => (await import('../commands/jobs.js')).runNow),
+  command(jobs.jobsCancel, async () => (await import('../commands/jobs-change.js')).cancel),
+  command(jobs.jobsRerun, async () => (await import('../commands/jobs-change.js')).rerun),
+  command(jobs.jobsRunNow, async () => (await import('../commands/jobs-change.js')).runNow),
   command(jobs.jobsAttempts, async () => (await import('../commands/jobs.js')).attempts),
   command(jobs.jobsWhy, async () => (await import('../commands/jobs.js')).why),
   command(jobs.jobsLogs, async () => (await import('../commands/jobs-logs.js')).logs),
@@ -78,6 +79,7 @@ export const COMMANDS: readonly Command[] = [
   command(queues.queuesResume, async () => (await import('../commands/queues.js')).queuesResume),
   command(queues.queuesSet, async () => (await import('../commands/queues-set.js')).queuesSet),
   command(queues.limitsList, async () => (await import('../commands/queues.js')).limitsList),
+  command(queues.audit, async () => (await import('../commands/queues.js')).audit),
   command(queues.workers, async () => (await import('../commands/queues.js')).workers),
   command(operations.operationsList, async () => (await import('../commands/operations.js')).list),
   command(operations.operationsGet, async () => (await import('../commands/operations.js')).get),
@@ -93,6 +95,9 @@ export const COMMANDS: readonly Command[] = [
   serving(server.dev, async () => (await import('../server/serve.js')).dev),
   serving(server.migrate, async () => (await import('../server/migrate.js')).migrateCommand),
   serving(server.doctor, async () => (await import('../server/doctor.js')).doctor),
+  serving(cells.cellsStatus, async () => (await import('../server/cells.js')).status),
+  serving(cells.cellsSplit, async () => (await import('../server/cells.js')).split),
+  serving(cells.cellsMove, async () => (await import('../server/cells.js')).move),
   serving(outbox.relay, async () => (await import('../server/relay.js')).relay),
   serving(outbox.outboxInstall, async () => (await import('../server/outbox.js')).install),
   serving(outbox.outboxSql, async () => (await import('../server/outbox.js')).sql),

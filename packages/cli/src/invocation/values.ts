@@ -47,6 +47,14 @@ export function instant(flag: string, text: string | undefined): string | undefi
   throw new Misuse(`--${flag} must be an instant such as 2031-01-31T09:00:00Z`);
 }
 
+/** A field of metadata, and its value. */
+export function metadataField(text: string | undefined): { readonly name: string; readonly value: string } | undefined {
+  if (text === undefined) return undefined;
+  const at = text.indexOf('=');
+  if (at < 1) throw new Misuse('--metadata must be FIELD=VALUE');
+  return { name: text.slice(0, at), value: text.slice(at + 1) };
+}
+
 /** JSON text, from an argument or, for `-`, from standard input. Kept as it is: digits and all. */
 export async function jsonValue(what: string, text: string, io: Io): Promise<string> {
   return (await readGiven(what, text, io)).text;

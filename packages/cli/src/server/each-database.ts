@@ -20,9 +20,11 @@ export async function eachDatabase<T>(
   const stops: (() => Promise<void>)[] = [];
   try {
     const done: Done<T>[] = [];
-    const addresses: readonly CellAddress[] = await databasesOf(config, createLogger({ level, format }), (stop) =>
-      stops.push(stop),
-    );
+    const addresses: readonly CellAddress[] = await databasesOf(config, {
+      logger: createLogger({ level, format }),
+      onStop: (stop) => stops.push(stop),
+      waits: false,
+    });
     for (const { name, url, directUrl } of addresses) done.push({ name, result: await work(directUrl ?? url) });
     return done;
   } finally {

@@ -1,4 +1,5 @@
 import { configSecrets, createLogger, type Config, type LiveCredentials, type Logger } from '@millrace/server';
+import { explain } from './failure.js';
 
 /** Whether each job that ends is shown. Not among lines of JSON, which are meant for a program. */
 export const printsFinished = ({ dev, logFormat, logLevel }: Config): boolean =>
@@ -14,14 +15,32 @@ export function exitOnBug(logger: Logger): void {
 
 /** It knows every secret of the process, also those that come later. */
 export function serverLogger(config: Config, credentials: LiveCredentials): Logger {
-  const fixed = configSecrets(config);
+  let fixed = configSecrets(config);
   let from = credentials.secrets;
   let secrets = [...fixed, ...from];
   const current = (): readonly string[] => {
     if (credentials.secrets !== from) secrets = [...fixed, ...(from = credentials.secrets)];
     return secrets;
   };
-  return createLogger({ level: config.logLevel, format: config.logFormat, secrets: current });
+  const logger = createLogger({ level: config.logLevel, format: config.logFormat, secrets: current });
+  relearns.set(logger, () => {
+    // What was a secret stays one: lines about the old list are still to come.
+    fixed = [...new Set([...fixed, ...configSecrets(config)])];
+    secrets = [...fixed, ...from];
+  });
+  return logger;
+}
+
+const relearns = new WeakMap<Logger, () => void>();
+
+/** If the list is wrong, the old one stays in force. */
+export async function reloadCells(server: { reloadCells(): Promise<void> }, logger: Logger): Promise<void> {
+  try {
+    relearns.get(logger)?.();
+    await server.reloadCells();
+  } catch (error) {
+    logger.error({ reason: explain(error) }, 'could not use the list of cells; the old one stays');
+  }
 }
 
 /** Whether the files were sound. If not, what was valid stays valid. */

@@ -9,7 +9,7 @@ import {
 import type { Invocation } from '../invocation/invocation.js';
 import { announce } from './banner.js';
 import { processCount, serveFleet } from './fleet/serve-fleet.js';
-import { exitOnBug, printsFinished, reloadCredentials, serverLogger } from './logging.js';
+import { exitOnBug, printsFinished, reloadCells, reloadCredentials, serverLogger } from './logging.js';
 import { Signals } from './signals.js';
 
 /** The short form of `serve --dev`. */
@@ -25,8 +25,14 @@ export async function serve(invocation: Invocation): Promise<number> {
   exitOnBug(logger);
   warnAbout(config, credentials, logger);
   // Until it serves, there is nothing to finish, except to leave an embedded database in order.
-  const signals = new Signals(logger, { underNpm, exitsUntilServing: config.database.kind === 'url' });
-  if (credentials.haveFiles) signals.onHangup(() => reloadCredentials(credentials, logger));
+  const signals = new Signals(logger, { underNpm, exitsUntilServing: config.database.kind !== 'embedded' });
+  const hasList = config.database.kind === 'cells';
+  let reloadList = (): void => undefined;
+  if (credentials.haveFiles || hasList)
+    signals.onHangup(() => {
+      if (credentials.haveFiles) reloadCredentials(credentials, logger);
+      reloadList();
+    });
   if (processCount(config) > 1) return serveFleet(config, invocation, { logger, credentials, signals });
 
   const server = await startServer(config, {
@@ -34,6 +40,7 @@ export async function serve(invocation: Invocation): Promise<number> {
     credentials,
     ...(printsFinished(config) && { printFinished: (line: string) => void io.print(line) }),
   });
+  if (hasList) reloadList = () => void reloadCells(server, logger);
   signals.serving();
   announce(config, server, logger, io);
   await signals.stop;

@@ -4,11 +4,21 @@ import { CREATED, LIST, ORDER } from './lists.js';
 const STATES = ['pending', 'running', 'retrying', 'completed', 'failed', 'cancelled'] as const;
 const ID = { name: 'ID', help: 'the id of a job, @last, or @1 for the first row of the last list' } as const;
 
+/** Of everything that changes one job, or many at once. */
+const IDS = {
+  ...ID,
+  name: 'ID…',
+  help: 'ids of jobs, @last, @1 and so on, or - for standard input',
+  many: true,
+} as const;
+
 const FILTER = {
   status: { value: 'STATE,…', help: `in one of these states: ${STATES.join(', ')}`, choices: STATES },
   queue: { value: 'QUEUE', help: 'of this queue' },
   task: { value: 'TASK', help: 'of this task' },
   workflow: { value: 'ID', help: 'the steps of this workflow' },
+  error: { value: 'TEXT', help: 'failed or retrying, with this in the error' },
+  metadata: { value: 'FIELD=VALUE', help: 'with this in the metadata' },
   ...CREATED,
 } as const;
 
@@ -140,7 +150,7 @@ export const jobsWait = spec({
   name: 'jobs wait',
   summary: 'wait until jobs have ended',
   description: 'The exit code is 3 if one of them failed or was cancelled, 5 if one is unknown, 8 if the time ran out.',
-  arguments: [{ ...ID, name: 'ID…', help: 'ids of jobs, @last, @1 and so on, or - for standard input', many: true }],
+  arguments: [IDS],
   options: { any: { help: 'until one of them has ended' }, ...TIMEOUT, ...JSON_OUTPUT },
   examples: [
     example('millrace jobs wait @last --timeout 30s', 'one job'),
@@ -155,15 +165,7 @@ export const jobsCancel = spec({
   description:
     'One id cancels that job. Several ids or a filter become an operation: it first says how many jobs match, and ' +
     'asks. Without --status, a filter means jobs that have not ended.',
-  arguments: [
-    {
-      ...ID,
-      name: 'ID…',
-      help: 'ids of jobs, @last, @1 and so on, or - for standard input',
-      optional: true,
-      many: true,
-    },
-  ],
+  arguments: [{ ...IDS, optional: true }],
   options: { ...FILTER, ...BULK, ...JSON_OUTPUT },
   examples: [
     example('millrace jobs cancel @last', 'one job'),
@@ -175,14 +177,22 @@ export const jobsCancel = spec({
 
 export const jobsRerun = spec({
   name: 'jobs rerun',
-  summary: 'run a fresh copy of a job',
-  arguments: [ID],
+  summary: 'run a fresh copy of a job, or of all that match',
+  description:
+    'One id prints the id of the copy. Several ids or a filter become an operation: it first says how many jobs match, ' +
+    'and asks. Without --status, a filter means jobs that have ended.',
+  arguments: [{ ...IDS, optional: true }],
   options: {
-    key: { value: 'KEY', help: 'an idempotency key: the same key makes one copy' },
-    'keep-checkpoints': { help: 'do not run completed steps of a durable job again' },
+    ...FILTER,
+    key: { value: 'KEY', help: 'an idempotency key, for one id: the same key makes one copy' },
+    'keep-checkpoints': { help: 'for one id: do not run completed steps of a durable job again' },
+    ...BULK,
     ...JSON_OUTPUT,
   },
-  examples: [example('millrace jobs rerun @1', 'the first row of the last list')],
+  examples: [
+    example('millrace jobs rerun @1', 'the first row of the last list'),
+    example("millrace jobs rerun --task resize --error 'disk full' --created-after 2h", 'after the cause is fixed'),
+  ],
   client: true,
 });
 
@@ -231,10 +241,16 @@ export const jobsWhy = spec({
 
 export const jobsRunNow = spec({
   name: 'jobs run-now',
-  summary: 'make a scheduled or retrying job due now',
-  arguments: [ID],
-  options: {},
-  examples: [example('millrace jobs run-now @1', 'the first row of the last list')],
+  summary: 'make a scheduled or retrying job due now, or all that match',
+  description:
+    'Several ids or a filter become an operation: it first says how many jobs match, and asks. It leaves jobs alone ' +
+    'that wait for a signal, for children or for the end of a sleep.',
+  arguments: [{ ...IDS, optional: true }],
+  options: { ...FILTER, ...BULK, ...JSON_OUTPUT },
+  examples: [
+    example('millrace jobs run-now @1', 'the first row of the last list'),
+    example('millrace jobs run-now --queue emails --status retrying --yes', 'the provider is back'),
+  ],
   client: true,
 });
 

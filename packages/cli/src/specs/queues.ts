@@ -1,4 +1,4 @@
-import { example, JSON_OUTPUT, spec, WATCH } from './spec.js';
+import { example, JSON_OUTPUT, spec, WATCH, type Options } from './spec.js';
 import { LIST } from './lists.js';
 
 const WHOLE = { ...JSON_OUTPUT, jsonl: LIST.jsonl, ...WATCH } as const;
@@ -20,7 +20,7 @@ export const queuesGet = spec({
   client: true,
 });
 
-const change = (name: 'pause' | 'resume', summary: string, does: string) =>
+const change = <const O extends Options>(name: 'pause' | 'resume', summary: string, does: string, options: O) =>
   spec({
     name: `queues ${name}`,
     summary,
@@ -28,13 +28,15 @@ const change = (name: 'pause' | 'resume', summary: string, does: string) =>
       "For operators: needs the server's admin token, from --token, the profile's admin-token or " +
       'MILLRACE_ADMIN_TOKEN. It affects the jobs of all tenants.',
     arguments: [{ name: 'QUEUE', help: 'the name of a queue' }],
-    options: {},
+    options,
     examples: [example(`millrace queues ${name} emails`, does)],
     client: true,
   });
 
-export const queuesPause = change('pause', 'pause a queue for all tenants', 'running jobs continue; no others start');
-export const queuesResume = change('resume', 'resume a paused queue', 'waiting workers get them at once');
+export const queuesPause = change('pause', 'pause a queue for all tenants', 'running jobs continue; no others start', {
+  reason: { value: 'TEXT', help: 'why, shown with the queue until it is resumed' },
+});
+export const queuesResume = change('resume', 'resume a paused queue', 'waiting workers get them at once', {});
 
 export const queuesSet = spec({
   name: 'queues set',
@@ -63,6 +65,17 @@ export const limitsList = spec({
   summary: 'show the keys that unfinished jobs name as limits',
   options: { queue: { value: 'QUEUE', help: 'only keys of this queue' }, ...LIST },
   examples: [example('millrace limits list --queue exports --watch', 'who has to wait for room')],
+  client: true,
+});
+
+export const audit = spec({
+  name: 'audit',
+  summary: 'show what operators did, newest first',
+  description:
+    "For operators: needs the server's admin token, from --token, the profile's admin-token or " +
+    'MILLRACE_ADMIN_TOKEN. Pauses, resumes and settings of queues, and who read as which tenant.',
+  options: LIST,
+  examples: [example('millrace audit', 'the last twenty things')],
   client: true,
 });
 

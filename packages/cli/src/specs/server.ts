@@ -4,7 +4,10 @@ export const serve = spec({
   name: 'serve',
   summary: 'run the service; also what `millrace` does without a command',
   options: {},
-  examples: [example('millrace serve --api-keys KEY:acme --worker-token TOKEN', 'on the PostgreSQL of DATABASE_URL')],
+  examples: [
+    example('millrace serve --api-keys KEY:acme --worker-token TOKEN', 'on the PostgreSQL of DATABASE_URL'),
+    example('millrace serve --database-url postgres://db-a/m --database-url postgres://db-b/m', 'on two of them'),
+  ],
   server: true,
 });
 

@@ -27,6 +27,20 @@ describe('queues pause', () => {
     });
     expect((await millrace(['queues', 'resume', 'hold'], { env })).stderr).toBe('');
   });
+
+  it('says why, and is among what operators did', async () => {
+    const millrace = cli();
+    const env = { MILLRACE_ADMIN_TOKEN: ADMIN_TOKEN };
+    await millrace(['run', 'resize', '--queue=why']);
+    expect((await millrace(['queues', 'pause', 'why', '--reason=it is late'], { env })).code).toBe(0);
+    const { stdout } = await millrace(['queues', 'get', 'why']);
+    expect(stdout).toMatch(/paused by +admin\n/);
+    expect(stdout).toMatch(/because +it is late\n/);
+    const [newest] = rowsOf((await millrace(['audit', '--limit=1'], { env })).stdout);
+    expect(newest).toMatchObject({ BY: 'admin', ACTION: 'pause_queue', TARGET: 'why' });
+    expect((await millrace(['audit'])).code).toBe(4);
+    await millrace(['queues', 'resume', 'why'], { env });
+  });
 });
 
 describe('run', () => {
@@ -186,7 +200,8 @@ describe('jobs list and get', () => {
     const coloured = await cli()(args, { terminal: { stdout: true }, columns: 90 });
     expect(Math.max(...narrow.stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(90);
     // A second may have passed in between.
-    const ageless = (text: string): string => text.replaceAll(/ +\d+s +/g, ' AGE ').replaceAll(/ +AGE +ERROR/g, ' AGE');
+    const ageless = (text: string): string =>
+      text.replaceAll(/ +\d+[smhd] +/g, ' AGE ').replaceAll(/ +AGE +ERROR/g, ' AGE');
     expect(ageless(coloured.stdout.replaceAll(/\u001b\[\d+m/g, ''))).toBe(ageless(narrow.stdout));
     expect(coloured.stdout).not.toBe(narrow.stdout);
     expect(rowsOf(narrow.stdout).map(({ TASK, STATUS }) => [TASK, STATUS])).toEqual(

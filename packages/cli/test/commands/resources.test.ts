@@ -189,7 +189,7 @@ describe('queues', () => {
     const { stdout } = await millrace(['queues', 'get', 'held']);
     expect(stdout).toMatch(/^queue +held\npending +1\n/);
     const [, tasks = '', next = ''] = stdout.split('\n\n');
-    expect(rowsOf(tasks)).toEqual([{ TASK: 'resize', WAITING: '1', RUNNING: '0' }]);
+    expect(rowsOf(tasks)).toEqual([{ TASK: 'resize', WAITING: '1', SCHEDULED: '0', RUNNING: '0' }]);
     expect(rowsOf(next)).toMatchObject([{ TASK: 'resize', PRIORITY: '0', DUE: 'now' }]);
     expect(await millrace(['queues', 'pause', 'held'])).toMatchObject({ code: 4 });
     const set = (...options: string[]) => millrace(['queues', 'set', 'held', ...options], { env });

@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { cloneCells } from '../../../server/test/support/cells.js';
 import { cloneDatabase, type TestDatabase } from '../../../server/test/support/database.js';
 import {
   childrenOf,
@@ -9,6 +10,7 @@ import {
   type ServingProcess,
 } from '../../../server/test/support/processes.js';
 import { until } from '../../../server/test/support/until.js';
+import { finalStatus, untilHandled } from '../support/handled-jobs.js';
 import { afterCrash, MAX_FAILURES, SOON_MS } from '../../src/server/fleet/restarts.js';
 
 const KEY = 'the-key-of-acme-77';
@@ -71,6 +73,16 @@ async function metricsOf(parent: ServingProcess): Promise<(name: string) => numb
   };
 }
 
+/** It answers 503 where a process took its time: wherever this machine is held up. */
+const readyOf = (parent: ServingProcess): Promise<unknown> =>
+  until(
+    async () => {
+      const reply = await fetch(`${parent.metricsUrl}/ready`);
+      return reply.status === 200 && ((await reply.json()) as object);
+    },
+    { what: 'the processes to be ready' },
+  );
+
 async function createJobs(parent: ServingProcess, count: number): Promise<void> {
   const jobs = Array.from({ length: count }, () => ({ task_name: 't', config: { queue: 'nobody-works-here' } }));
   expect((await parent.as(KEY).post('/api/v1/jobs/batch', { jobs })).status).toBe(201);
@@ -79,16 +91,8 @@ async function createJobs(parent: ServingProcess, count: number): Promise<void> 
 async function startSleeping(parent: ServingProcess, durationMs: number): Promise<string> {
   const job = { task_name: 'sleep', payload: { duration_ms: durationMs } };
   const id = (await parent.as(KEY).post('/api/v1/jobs', job)).body.job_id as string;
-  // On a slow machine a short one may have ended before anybody looked.
-  await until(async () => (await parent.as(KEY).get(`/api/v1/jobs/${id}`)).body.status !== 'pending', {
-    what: 'the job to run',
-  });
+  await untilHandled(database, parent, id);
   return id;
-}
-
-async function finalStatus(id: string): Promise<unknown> {
-  const [row] = await database.query('SELECT status FROM millrace.done WHERE id = $1', [id]);
-  return row?.status;
 }
 
 it('spreads connections, adds up what the processes count, and stops all of them on one signal', async () => {
@@ -105,14 +109,14 @@ it('spreads connections, adds up what the processes count, and stops all of them
   expect(metrics('millrace_pool_workers{state="idle"}')).toBe(20);
   // What is true of the whole database is not counted once per process.
   expect(metrics('millrace_queue_depth{queue="nobody-works-here",status="pending"}')).toBe(5);
-  expect((await fetch(`${parent.metricsUrl}/ready`)).status).toBe(200);
+  await readyOf(parent);
   expect((await fetch(`${parent.metricsUrl}/health`)).status).toBe(200);
 
   const id = await startSleeping(parent, 700);
   // To the whole group, as a terminal sends it: each of them gets it.
   process.kill(-parent.pid, 'SIGINT');
   expect((await parent.exited).code).toBe(0);
-  expect(await finalStatus(id)).toBe('completed');
+  expect(await finalStatus(database, id)).toBe('completed');
   await ended(children);
 });
 
@@ -145,7 +149,7 @@ describe('a process that ends unexpectedly', () => {
     expect(metrics('millrace_process_restarts_total')).toBe(2);
     const recovered = async (): Promise<boolean> => (await metricsOf(parent))('millrace_processes') === 2;
     await until(recovered, { what: 'both to serve' });
-    expect((await fetch(`${parent.metricsUrl}/ready`)).status).toBe(200);
+    await readyOf(parent);
 
     const children = childrenOf(parent.pid);
     parent.signal('SIGKILL');
@@ -207,4 +211,14 @@ describe('the rule of restarts', () => {
     expect(delays).toHaveLength(MAX_FAILURES - 1);
     delays.slice(1).forEach((delay, index) => expect(delay).toBe(2 * delays[index]!));
   });
+});
+
+it('says on the metrics port which of several databases all processes can reach', async () => {
+  const cells = await cloneCells(2);
+  const parent = await serveTwo({ url: cells.cells.map(({ url }) => url).join(' ') });
+  const up = ['cell1', 'cell2'].map((name) => ({ name, up: true }));
+  expect(await readyOf(parent)).toEqual({ status: 'ready', cells: up });
+  parent.signal('SIGTERM');
+  expect((await parent.exited).code).toBe(0);
+  await cells.drop();
 });

@@ -31,8 +31,10 @@ describe('millrace relay', () => {
     await until(async () => (await waiting()).length === 0, { what: 'the entry to be relayed' });
     const { metrics } = (await running.logged(({ msg }) => msg === 'relaying')) as { metrics: string };
     expect((await fetch(`${metrics}/health`)).status).toBe(200);
-    expect((await fetch(`${metrics}/ready`)).status).toBe(200);
-    expect(await (await fetch(`${metrics}/metrics`)).text()).toMatch(/^millrace_outbox_relayed_total 1$/m);
+    await until(async () => (await fetch(`${metrics}/ready`)).status === 200, { what: 'it to be ready' });
+    // The entry is gone a moment before the relay hears so.
+    const page = async (): Promise<string> => (await fetch(`${metrics}/metrics`)).text();
+    await until(async () => /^millrace_outbox_relayed_total 1$/m.test(await page()), { what: 'it to be counted' });
     running.signal('SIGTERM');
     expect((await running.exited).code).toBe(0);
     expect((await service.a.get('/api/v1/jobs?queue=relayed')).body.jobs).toHaveLength(1);

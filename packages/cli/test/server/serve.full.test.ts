@@ -10,6 +10,7 @@ import { cloneDatabase, type TestDatabase } from '../../../server/test/support/d
 import { freePort } from '../../../server/test/support/free-port.js';
 import { isRunning, spawnMillrace, spawnServer, type ServingProcess } from '../../../server/test/support/processes.js';
 import { until } from '../../../server/test/support/until.js';
+import { finalStatus, untilHandled } from '../support/handled-jobs.js';
 
 const KEY = 'the-key-of-acme';
 const WORKER = 'the-token-of-workers';
@@ -144,9 +145,9 @@ describe('stopping', () => {
     async (signal) => {
       const server = await serve(CREDENTIALS);
       const id = await createJob(server, KEY, { task_name: 'sleep', payload: { duration_ms: 700 } });
-      await untilBusy(server, id);
+      await untilHandled(database, server, id);
       expect(await stop(server, signal)).toBe(0);
-      expect(await finalStatus(id)).toBe('completed');
+      expect(await finalStatus(database, id)).toBe('completed');
     },
   );
 
@@ -155,7 +156,8 @@ describe('stopping', () => {
     ['SIGINT', 130],
   ] as const)('a second %s ends at once', async (signal, code) => {
     const server = await serve(CREDENTIALS);
-    await untilBusy(server, await createJob(server, KEY, { task_name: 'sleep', payload: { duration: 60 } }));
+    const id = await createJob(server, KEY, { task_name: 'sleep', payload: { duration: 60 } });
+    await untilHandled(database, server, id);
     server.signal(signal);
     await server.logged((line) => String(line.msg).startsWith('stopping'));
     server.signal(signal);
@@ -252,21 +254,6 @@ describe('with the embedded database', () => {
     expect(isRunning(postmaster)).toBe(false);
   });
 });
-
-/**
- * A job is running from its claim on, and given back if the service stops before its handler has started. On a slow
- * machine it may have ended before anybody looked.
- */
-async function untilBusy({ metricsUrl }: ServingProcess, id: string): Promise<void> {
-  const busy = async (): Promise<boolean> =>
-    /^millrace_pool_workers\{state="busy"\} 1$/m.test(await (await fetch(`${metricsUrl}/metrics`)).text());
-  await until(async () => (await busy()) || (await finalStatus(id)) !== undefined, { what: 'the handler to run' });
-}
-
-async function finalStatus(id: string): Promise<unknown> {
-  const [row] = await database.query('SELECT status FROM millrace.done WHERE id = $1', [id]);
-  return row?.status;
-}
 
 async function listen(): Promise<[Server, number]> {
   const server = createServer();

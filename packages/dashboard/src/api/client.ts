@@ -61,7 +61,8 @@ export const forgetAnswers = (): void => known.clear();
  * moves on with the clock is kept `as` something that does not: one answer, not one for every step of the clock.
  */
 export async function get<T>(path: string, signal?: AbortSignal, as = path): Promise<Answer<T>> {
-  const key = `${session.get().token}\n${as}`;
+  const { token, as: tenant } = session.get();
+  const key = `${token}\n${tenant}\n${as}`;
   const kept = known.get(key);
   const before = kept?.path === path ? kept : undefined;
   const headers: Record<string, string> = before === undefined ? {} : { 'If-None-Match': before.etag };
@@ -107,15 +108,25 @@ export async function change<T = unknown>({ method, path, body, idempotencyKey }
   return text === '' ? null : (JSON.parse(text) as T);
 }
 
+/** Who asks: a credential and, if it is an operator's, the tenant to read as. */
+export interface Caller {
+  readonly token: string | null;
+  readonly as: string | null;
+}
+
+/** What operators read as themselves, whoever's pages they are on. */
+const OWN_PATHS = '/admin/';
+
 /** Sends a request with the credential; resolves for successes and 304, throws an ApiError for everything else. */
 export async function send(
   method: string,
   path: string,
   init: RequestInit = {},
-  token: string | null = session.get().token,
+  { token, as }: Caller = session.get(),
 ): Promise<Response> {
   const headers = new Headers(init.headers);
   if (token !== null) headers.set('Authorization', `Bearer ${token}`);
+  if (as !== null && !path.startsWith(OWN_PATHS)) headers.set('Millrace-Tenant', as);
   let response: Response;
   try {
     response = await fetch(API_PATH + path, { ...init, method, headers, cache: 'no-store', credentials: 'omit' });

@@ -43,7 +43,12 @@ export interface Since {
   /** Of the request: the instant is its value. */
   readonly parameter: string;
   readonly spanMs: number;
+  /** Instead of the span until now, the one of the same length before it: the parameter of its end. */
+  readonly beforeAs?: string;
 }
+
+/** Of the shares of tenants: begun before the code of their page is there. */
+export const SHARES_SPAN: Since = { parameter: 'from', spanMs: 6 * 3_600_000 };
 
 export interface ReadOptions<T> {
   readonly query?: Query | undefined;
@@ -53,6 +58,8 @@ export interface ReadOptions<T> {
   /** Once this holds of what was read, it is not polled any more: it has ended. */
   readonly until?: (data: T) => boolean;
   readonly enabled?: boolean;
+  /** While the page is hidden too; for what a hidden page still shows, and no more often than every minute. */
+  readonly inBackground?: boolean;
   /** Keeps what was there while another page or filter loads, dimmed by whoever shows it. On unless switched off. */
   readonly keepPrevious?: boolean;
 }
@@ -113,17 +120,19 @@ export const useReads = <T>(reads: readonly (readonly [path: string, options: Re
 const freshMs = (pollMs: number | null): number => (pollMs === null ? 0 : FRESH_MS);
 
 function reading<T>(path: string, options: ReadOptions<T>): UseQueryOptions<Answer<T>, ApiError> {
-  const { query, since, pollMs = POLL_MS, until, enabled = true, keepPrevious = true } = options;
+  const { query, since, pollMs = POLL_MS, until, enabled = true, inBackground = false, keepPrevious = true } = options;
   const pollMsAfter = (answer: Answer<T> | undefined): number | null =>
     answer !== undefined && until?.(answer.data) === true ? null : pollMs;
   const address = withQuery(path, query);
-  const key = since === undefined ? address : `${address} ${since.parameter} ${since.spanMs}`;
+  const key =
+    since === undefined ? address : `${address} ${since.parameter} ${since.spanMs} ${since.beforeAs ?? ''}`.trimEnd();
   const addressNow = (): string =>
-    since === undefined ? address : withQuery(path, { ...query, [since.parameter]: beginOfSpan(since.spanMs) });
+    since === undefined ? address : withQuery(path, { ...query, ...instantsOf(since) });
   return {
     queryKey: ['read', key],
     queryFn: ({ signal }) => get<T>(addressNow(), signal, key),
     enabled,
+    refetchIntervalInBackground: inBackground,
     staleTime: ({ state: { data } }) => freshMs(pollMsAfter(data)),
     refetchInterval: ({ state: { data, error } }) => {
       if (isFinal(error)) return false;
@@ -135,9 +144,14 @@ function reading<T>(path: string, options: ReadOptions<T>): UseQueryOptions<Answ
   };
 }
 
+const instantsOf = ({ parameter, spanMs, beforeAs }: Since): Query =>
+  beforeAs === undefined
+    ? { [parameter]: beginOfSpan(spanMs) }
+    : { [parameter]: beginOfSpan(2 * spanMs), [beforeAs]: beginOfSpan(spanMs) };
+
 /** Begins to read what a page will ask for, while its code is still being fetched. */
-export function beginRead(path: string, query?: Query): void {
-  const { queryKey, queryFn } = reading(path, { query });
+export function beginRead(path: string, query?: Query, since?: Since): void {
+  const { queryKey, queryFn } = reading(path, { query, since });
   if (queryFn !== undefined) void queryClient.prefetchQuery({ queryKey, queryFn, staleTime: freshMs(POLL_MS) });
 }
 

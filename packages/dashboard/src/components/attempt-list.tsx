@@ -2,6 +2,7 @@ import type { Attempt, Attempts, JobStatus } from '@millrace/contract';
 import type { ReactNode } from 'react';
 import type { Read } from '../api/hooks.js';
 import { CopyButton } from './copy.js';
+import { WorkerLink } from './links.js';
 import { Loaded } from './notes.js';
 import { State } from './state.js';
 import { Time } from './time.js';
@@ -48,8 +49,8 @@ function AttemptView({ attempt, open }: { readonly attempt: Attempt; readonly op
       <div className="attempt">
         <b className="figures">#{number}</b>
         <State state={outcome} />
-        <span className="cut" title={worker_id ?? undefined}>
-          {worker_id ?? <span className="quiet">unknown worker</span>}
+        <span className="cut">
+          {worker_id === null ? <span className="quiet">unknown worker</span> : <WorkerLink id={worker_id} />}
         </span>
         <span>
           began <Time at={started_at} />

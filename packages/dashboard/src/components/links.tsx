@@ -56,9 +56,31 @@ export const JobLink = ({ id, children }: IdLinkProps): ReactNode => (
   </PlainLink>
 );
 
-export const QueueLink = ({ queue }: { readonly queue: string }): ReactNode => (
-  <PlainLink place={{ to: '/queues/$queue', params: { queue } }} path={`/queues/${encodeURIComponent(queue)}`}>
-    {queue}
+interface QueueLinkProps {
+  readonly queue: string;
+  readonly className?: string;
+  readonly children?: ReactNode;
+}
+
+export const QueueLink = ({ queue, className, children }: QueueLinkProps): ReactNode => (
+  <PlainLink
+    place={{ to: '/queues/$queue', params: { queue } }}
+    path={`/queues/${encodeURIComponent(queue)}`}
+    className={className}
+  >
+    {children ?? queue}
+  </PlainLink>
+);
+
+/** The link to a worker among all workers. */
+export const WorkerLink = ({ id }: { readonly id: string }): ReactNode => (
+  <PlainLink
+    place={{ to: '/workers', search: { worker: id } as never }}
+    path={`/workers?worker=${encodeURIComponent(id)}`}
+    title={id}
+    className="mono"
+  >
+    {id}
   </PlainLink>
 );
 

@@ -2,14 +2,14 @@ import type { ReactNode } from 'react';
 import { ApiError } from '../api/client.js';
 import { isMissing, type Read } from '../api/hooks.js';
 import { Command } from './copy.js';
+import { Icon, type IconName } from './icon.js';
 
 /** What went wrong: the sentence, the code, and the id to find it by in the server's logs. */
 export function ErrorNote({ error }: { readonly error: Error }): ReactNode {
   const api = error instanceof ApiError ? error : null;
   return (
     <div className="note tone-red" role="alert">
-      <span aria-hidden="true">✗ </span>
-      <span className="sentence">{error.message}</span>
+      <Icon name="alert" /> <span className="sentence">{error.message}</span>
       {api?.details?.map((detail, index) => (
         <div key={index} className="mono">
           {Object.values(detail)
@@ -27,26 +27,53 @@ export function ErrorNote({ error }: { readonly error: Error }): ReactNode {
   );
 }
 
+interface EmptyProps {
+  /** What there is none of, in a few words: "No schedule yet". */
+  readonly title?: string;
+  readonly icon?: IconName;
+  /** What it would be good for. */
+  readonly children: ReactNode;
+  /** The command that makes the first one. */
+  readonly curl?: string;
+}
+
 /** Nothing there: what it would be, and the command that makes one. */
-export function Empty({ children, curl }: { readonly children: ReactNode; readonly curl?: string }): ReactNode {
+export function Empty({ title, icon, children, curl }: EmptyProps): ReactNode {
   return (
     <div className="empty">
+      {icon !== undefined && (
+        <span className="empty-icon">
+          <Icon name={icon} size={22} />
+        </span>
+      )}
+      {title !== undefined && <b>{title}</b>}
       <p>{children}</p>
       {curl !== undefined && <Command text={curl} />}
     </div>
   );
 }
 
-export const Loading = (): ReactNode => (
-  <p className="loading" role="status">
-    Loading…
-  </p>
+/** What is being loaded has this shape, roughly. */
+export type Shape = 'rows' | 'tiles' | 'plot';
+
+const PARTS: Readonly<Record<Shape, number>> = { rows: 6, tiles: 6, plot: 1 };
+
+/** A place for what is coming, of its shape. */
+export const Loading = ({ shape = 'rows' }: { readonly shape?: Shape }): ReactNode => (
+  <div className={shape === 'tiles' ? 'tiles skeleton' : `skeleton ${shape}`} role="status">
+    <span className="visually-hidden">Loading…</span>
+    {Array.from({ length: PARTS[shape] }, (_, index) => (
+      <span key={index} aria-hidden="true" />
+    ))}
+  </div>
 );
 
 interface LoadedProps<T> {
   readonly read: Read<T>;
   /** What is read, for servers that do not have it: "Workers". */
   readonly what: string;
+  /** While it is read for the first time. */
+  readonly shape?: Shape;
   readonly children: (data: T, text: string) => ReactNode;
 }
 
@@ -54,13 +81,13 @@ interface LoadedProps<T> {
  * What was read, while it is read, and what went wrong. Old data stays in view, dimmed, while other data loads; a
  * server that does not know the route is told about quietly.
  */
-export function Loaded<T>({ read, what, children }: LoadedProps<T>): ReactNode {
+export function Loaded<T>({ read, what, shape, children }: LoadedProps<T>): ReactNode {
   const { answer, error, isPlaceholder } = read;
   if (error !== null && answer === undefined) {
     if (isMissing(error)) return <p className="quiet">{what}: this server does not offer it, or it is gone.</p>;
     return <ErrorNote error={error} />;
   }
-  if (answer === undefined) return <Loading />;
+  if (answer === undefined) return <Loading shape={shape ?? 'rows'} />;
   return (
     <>
       {error !== null && <ErrorNote error={error} />}

@@ -1,4 +1,5 @@
 import { useEffect, type ReactNode } from 'react';
+import { Icon } from './icon.js';
 import { createStore, useStore } from '../lib/store.js';
 
 interface Toast {
@@ -64,7 +65,7 @@ function ToastView({ toast }: { readonly toast: Toast }): ReactNode {
         </button>
       ))}
       <button type="button" className="button small quiet" aria-label="Dismiss" onClick={() => dismiss(toast.id)}>
-        ✕
+        <Icon name="close" size={14} />
       </button>
     </div>
   );

@@ -30,8 +30,9 @@ const UNITS: readonly (readonly [string, number])[] = [
 /** How long, in the two largest units: "1.2 s", "4 min 10 s", "2 h 5 min". */
 export function duration(ms: number): string {
   if (ms <= 0) return '0 s';
-  if (ms < 1) return `${(ms * 1000).toFixed(0)} µs`;
-  if (ms < 1000) return `${Number(ms.toFixed(ms < 10 ? 1 : 0))} ms`;
+  // Below a millisecond there is nothing that a person could act on.
+  if (ms < 1) return '< 1 ms';
+  if (ms < 1000) return `${Math.round(ms)} ms`;
   const seconds = ms / 1000;
   if (seconds < 10) return `${Number(seconds.toFixed(1))} s`;
   if (seconds < 60) return `${Math.floor(seconds)} s`;
@@ -91,6 +92,10 @@ export function exact(instant: string | number, zone: Zone): string {
 /** Time of day: "14:02". */
 export const clock = (instant: string | number, zone: Zone): string =>
   formatOf(zone, { hour: '2-digit', minute: '2-digit' }).format(new Date(instant));
+
+/** Time of day to the second: "14:02:51". */
+export const clockToSecond = (instant: string | number, zone: Zone): string =>
+  formatOf(zone, { hour: '2-digit', minute: '2-digit', second: '2-digit' }).format(new Date(instant));
 
 /** Day and time of day: "3 Nov, 14:02". */
 export const dayAndClock = (instant: string | number, zone: Zone): string =>

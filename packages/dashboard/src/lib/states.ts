@@ -20,34 +20,52 @@ export type AnyState =
   | 'unmet'
   | 'awaiting';
 
-export type Tone = 'blue' | 'amber' | 'green' | 'red' | 'grey' | 'plain';
+export type Tone = 'blue' | 'amber' | 'green' | 'red' | 'violet' | 'grey' | 'accent' | 'plain';
+
+/** The icons of states, by their names in components/icon.tsx. */
+export type StateIcon =
+  | 'circle'
+  | 'clock'
+  | 'play'
+  | 'again'
+  | 'check'
+  | 'cross'
+  | 'half'
+  | 'none'
+  | 'skip'
+  | 'moon'
+  | 'back'
+  | 'square'
+  | 'pause';
 
 interface Look {
+  readonly icon: StateIcon;
+  /** The same as a character, where only text can stand. */
   readonly shape: string;
   readonly tone: Tone;
   readonly word: string;
 }
 
 export const LOOKS: Readonly<Record<AnyState, Look>> = {
-  pending: { shape: '○', tone: 'plain', word: 'pending' },
-  scheduled: { shape: '◷', tone: 'plain', word: 'scheduled' },
-  created: { shape: '○', tone: 'plain', word: 'created' },
-  running: { shape: '▸', tone: 'blue', word: 'running' },
-  retrying: { shape: '↻', tone: 'amber', word: 'retrying' },
-  completed: { shape: '✓', tone: 'green', word: 'completed' },
-  replayed: { shape: '↻', tone: 'green', word: 'replayed' },
-  failed: { shape: '✗', tone: 'red', word: 'failed' },
-  partially_failed: { shape: '◪', tone: 'red', word: 'partially failed' },
-  timed_out: { shape: '✗', tone: 'red', word: 'timed out' },
-  lease_expired: { shape: '✗', tone: 'red', word: 'lease expired' },
-  cancelled: { shape: '⊘', tone: 'grey', word: 'cancelled' },
-  skipped: { shape: '↷', tone: 'grey', word: 'skipped' },
-  unmet: { shape: '⤼', tone: 'plain', word: 'skipped: its condition did not hold' },
-  awaiting: { shape: '☾', tone: 'amber', word: 'waits for a signal' },
-  released: { shape: '↩', tone: 'grey', word: 'released' },
-  suspended: { shape: '☾', tone: 'plain', word: 'suspended' },
-  stopped: { shape: '■', tone: 'grey', word: 'stopped' },
-  paused: { shape: '‖', tone: 'amber', word: 'paused' },
+  pending: { icon: 'circle', shape: '○', tone: 'plain', word: 'pending' },
+  scheduled: { icon: 'clock', shape: '◷', tone: 'plain', word: 'scheduled' },
+  created: { icon: 'circle', shape: '○', tone: 'plain', word: 'created' },
+  running: { icon: 'play', shape: '▸', tone: 'blue', word: 'running' },
+  retrying: { icon: 'again', shape: '↻', tone: 'amber', word: 'retrying' },
+  completed: { icon: 'check', shape: '✓', tone: 'green', word: 'completed' },
+  replayed: { icon: 'again', shape: '↻', tone: 'green', word: 'replayed' },
+  failed: { icon: 'cross', shape: '✗', tone: 'red', word: 'failed' },
+  partially_failed: { icon: 'half', shape: '◪', tone: 'red', word: 'partially failed' },
+  timed_out: { icon: 'cross', shape: '✗', tone: 'red', word: 'timed out' },
+  lease_expired: { icon: 'cross', shape: '✗', tone: 'red', word: 'lease expired' },
+  cancelled: { icon: 'none', shape: '⊘', tone: 'grey', word: 'cancelled' },
+  skipped: { icon: 'skip', shape: '↷', tone: 'grey', word: 'skipped' },
+  unmet: { icon: 'skip', shape: '⤼', tone: 'plain', word: 'skipped: its condition did not hold' },
+  awaiting: { icon: 'moon', shape: '☾', tone: 'violet', word: 'waits for a signal' },
+  released: { icon: 'back', shape: '↩', tone: 'grey', word: 'released' },
+  suspended: { icon: 'moon', shape: '☾', tone: 'violet', word: 'suspended' },
+  stopped: { icon: 'square', shape: '■', tone: 'grey', word: 'stopped' },
+  paused: { icon: 'pause', shape: '‖', tone: 'amber', word: 'paused' },
 };
 
 /** The state of a job as counts and lists mean it: `pending` that is not due yet is `scheduled`. */

@@ -6,24 +6,38 @@ import { createStore, useStore } from '../lib/store.js';
  * Authorization header and nowhere else: no cookie, so nothing to forge; no address, so nothing to leak.
  */
 const KEY = 'millrace.token';
+/** The tenant that an operator reads as; in this tab too. */
+const AS_KEY = 'millrace.as';
 
 export interface Session {
   readonly token: string | null;
+  /** The tenant whose pages an operator reads: every request names it, except those of operators' own pages. */
+  readonly as: string | null;
   /** Who the token is; null until the server has said so. */
   readonly who: WhoAmI | null;
   /** The server has refused the token in the meantime: it is asked for again, in place. */
   readonly expired: boolean;
 }
 
-const read = (): string | null => {
+const read = (key: string): string | null => {
   try {
-    return sessionStorage.getItem(KEY);
+    return sessionStorage.getItem(key);
   } catch {
     return null;
   }
 };
 
-export const session = createStore<Session>({ token: read(), who: null, expired: false });
+/** A browser that keeps nothing asks again after a reload. */
+function write(key: string, value: string | null): void {
+  try {
+    if (value === null) sessionStorage.removeItem(key);
+    else sessionStorage.setItem(key, value);
+  } catch {
+    // Kept in memory only.
+  }
+}
+
+export const session = createStore<Session>({ token: read(KEY), as: read(AS_KEY), who: null, expired: false });
 
 export const useSession = (): Session => useStore(session);
 
@@ -40,22 +54,17 @@ export const useMayWrite = (): boolean => {
   return who !== null && !who.read_only && who.kind !== 'worker';
 };
 
-export function signIn(token: string, who: WhoAmI): void {
-  try {
-    sessionStorage.setItem(KEY, token);
-  } catch {
-    // Kept in memory only: a reload asks again.
-  }
-  session.set({ token, who, expired: false });
+/** `as`: the tenant that the server has agreed to let this operator read as. */
+export function signIn(token: string, who: WhoAmI, as: string | null = null): void {
+  write(KEY, token);
+  write(AS_KEY, as);
+  session.set({ token, as, who, expired: false });
 }
 
 export function signOut(): void {
-  try {
-    sessionStorage.removeItem(KEY);
-  } catch {
-    // There was nothing to remove.
-  }
-  session.set({ token: null, who: null, expired: false });
+  write(KEY, null);
+  write(AS_KEY, null);
+  session.set({ token: null, as: null, who: null, expired: false });
 }
 
 /** Called when the server refuses the token of a signed-in person. What they see stays, behind the question. */

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { Icon } from '../components/icon.js';
 import { ExactTime } from '../components/time.js';
 import { theme, zone, type Theme, type Zone } from '../lib/preferences.js';
 import { useStore } from '../lib/store.js';
@@ -21,9 +22,10 @@ export function AccountMenu({ onHelp }: { readonly onHelp: () => void }): ReactN
   const name = who.tenant_id ?? (who.kind === 'admin' ? 'operator' : who.kind);
   return (
     <details className="account">
-      <summary className="button small">
+      <summary className="button small" aria-label={`Account: ${name}${who.read_only ? ' · read only' : ''}`}>
         <span className="cut">{name}</span>
-        {who.read_only && <span className="quiet"> · read only</span>} ▾
+        {who.read_only && <span className="quiet"> · read only</span>}
+        <Icon name="down" size={12} />
       </summary>
       <div className="popover stack">
         <div className="quiet">
@@ -38,10 +40,10 @@ export function AccountMenu({ onHelp }: { readonly onHelp: () => void }): ReactN
         <Choice label="Theme" value={useStore(theme)} options={THEMES} onChange={theme.set} />
         <Choice label="Times" value={useStore(zone)} options={ZONES} onChange={zone.set} />
         <button type="button" className="button" onClick={onHelp}>
-          Keys <kbd>?</kbd>
+          <Icon name="key" /> Keys <kbd>?</kbd>
         </button>
         <button type="button" className="button" onClick={leave}>
-          Sign out
+          <Icon name="signOut" /> Sign out
         </button>
       </div>
     </details>

@@ -4,7 +4,7 @@ import { useState, type KeyboardEvent, type ReactNode } from 'react';
 import { useRead } from '../api/hooks.js';
 import { Dialog } from '../components/dialogs/dialog.js';
 import { useWho } from '../session/session.js';
-import { ADMIN_NAV, NAV } from './nav.js';
+import { navOf } from './nav.js';
 
 interface Goal {
   readonly key: string;
@@ -82,7 +82,7 @@ function useGoals(text: string): readonly Goal[] {
   const queues = useRead<Queues>('/queues', once).data?.queues ?? [];
   const tasks = useRead<Tasks>('/tasks', once).data?.tasks ?? [];
   const crons = useRead<CronPage>('/cron', { ...once, query: { limit: 100 } }).data?.crons ?? [];
-  const pages = [...(tenant ? NAV : []), ...(kind === 'tenant' ? [] : [ADMIN_NAV])];
+  const pages = navOf(kind).flatMap(({ entries }) => [...entries]);
   const named: Goal[] = [
     ...pages.map(({ to, title }) => goal('page', title, to)),
     ...(tenant ? [goal('page', 'New job', '/jobs?new=1')] : []),

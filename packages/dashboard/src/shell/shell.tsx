@@ -1,30 +1,19 @@
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
-import { useEffect, useRef, useState, type ReactNode, type RefObject } from 'react';
+import { lazy, Suspense, useEffect, useState, type ReactNode } from 'react';
+import { Icon } from '../components/icon.js';
 import { Toasts } from '../components/toasts.js';
 import { useWho } from '../session/session.js';
 import { AccountMenu } from './account-menu.js';
-import { Help } from './help.js';
+import { Brand } from './brand.js';
 import { useChord, useKeys } from '../lib/keys.js';
-import { ADMIN_NAV, NAV } from './nav.js';
-import { Palette } from './palette.js';
+import { Menu } from './menu.js';
+import { ADMIN_HOME, isOperatorPage } from './nav.js';
+import { ReadingAs } from './reading-as.js';
+import { TroubleIcon } from './trouble.js';
 
-/**
- * On a narrow screen the menu is wider than its place; where one is must be in view. Measured within the next frame,
- * which lays the page out anyway: here it would be laid out once more, half drawn.
- */
-function useCurrentInView(page: string): RefObject<HTMLElement | null> {
-  const menu = useRef<HTMLElement>(null);
-  useEffect(() => {
-    const frame = requestAnimationFrame(() => {
-      const link = menu.current?.querySelector<HTMLElement>('[aria-current]');
-      if (menu.current === null || !link) return;
-      const [outer, inner] = [menu.current.getBoundingClientRect(), link.getBoundingClientRect()];
-      menu.current.scrollLeft += inner.left + inner.width / 2 - (outer.left + outer.width / 2);
-    });
-    return () => cancelAnimationFrame(frame);
-  }, [page]);
-  return menu;
-}
+/** Fetched when somebody opens them. */
+const Palette = lazy(async () => ({ default: (await import('./palette.js')).Palette }));
+const Help = lazy(async () => ({ default: (await import('./help.js')).Help }));
 
 /** The frame around every page: menu, palette, account, messages. */
 export function Shell(): ReactNode {
@@ -41,29 +30,25 @@ export function Shell(): ReactNode {
   });
   // An operator's credential belongs to no tenant: all it can read is the view across them. No other page is shown,
   // not for a moment: it would ask for what the credential does not open, and the answer would end the session.
-  const isLost = operator && page !== ADMIN_NAV.to;
+  const isLost = operator && !isOperatorPage(page);
   useEffect(() => {
-    if (isLost) void navigate({ to: '/admin', replace: true });
+    if (isLost) void navigate({ to: ADMIN_HOME, replace: true });
   }, [isLost, navigate]);
-  const menu = useCurrentInView(page);
-  const pages = [...(operator ? [] : NAV), ...(operator || who.kind === 'developer' ? [ADMIN_NAV] : [])];
   return (
-    <>
+    <div className="frame">
       <a className="skip" href="#main">
         Skip to the page
       </a>
-      <header className="top">
+      <header className="side">
         <Link to="/" className="brand" aria-label="Millrace: overview">
-          <span aria-hidden="true">✺</span> Millrace
+          <Brand /> <span className="brand-name">Millrace</span>
         </Link>
-        <nav aria-label="Pages" className="menu" ref={menu}>
-          {pages.map(({ to, title }) => (
-            <Link key={to} to={to} activeOptions={{ exact: to === '/', includeSearch: false }}>
-              {title}
-            </Link>
-          ))}
-        </nav>
-        <div className="top-right">
+        <button type="button" className="button go-to" onClick={() => setOpen('palette')}>
+          <Icon name="search" />
+          <span className="go-to-words">Go to…</span> <kbd>⌘K</kbd>
+        </button>
+        <Menu kind={who.kind} page={page} />
+        <div className="side-end">
           {who.dev && (
             <span
               className="tag"
@@ -72,18 +57,19 @@ export function Shell(): ReactNode {
               development server: signed in automatically
             </span>
           )}
-          <button type="button" className="button small" onClick={() => setOpen('palette')}>
-            Go to… <kbd>⌘K</kbd>
-          </button>
           <AccountMenu onHelp={() => setOpen('help')} />
         </div>
       </header>
+      <ReadingAs />
+      {!operator && <TroubleIcon key={who.tenant_id} />}
       <main id="main" tabIndex={-1}>
         {isLost ? null : <Outlet />}
       </main>
       <Toasts />
-      {open === 'palette' && <Palette onClose={() => setOpen(null)} />}
-      {open === 'help' && <Help onClose={() => setOpen(null)} />}
-    </>
+      <Suspense>
+        {open === 'palette' && <Palette onClose={() => setOpen(null)} />}
+        {open === 'help' && <Help onClose={() => setOpen(null)} />}
+      </Suspense>
+    </div>
   );
 }

@@ -6,20 +6,35 @@ import { TextField } from '../components/forms/fields.js';
 import { useSubmit } from '../components/forms/use-submit.js';
 import { ErrorNote } from '../components/notes.js';
 import { setServerNow } from '../lib/clock.js';
+import { Brand } from './brand.js';
 import { DEV_TOKEN, isDevServer, session, signIn, signOut, useSession } from '../session/session.js';
 
 /** Asks the server who the token is; signs in if it is somebody who can use the dashboard. */
-export async function enter(token: string): Promise<void> {
-  const answer = await send('GET', '/whoami', {}, token);
+export async function enter(token: string, as: string | null = null): Promise<void> {
+  const answer = await send('GET', '/whoami', {}, { token, as });
   const who = (await answer.json()) as WhoAmI;
   if (who.kind === 'worker') {
     const words = 'this is the worker token; the dashboard needs the token of a tenant';
     throw new ApiError(words, 403, 'forbidden', null, null);
   }
+  if (as !== null && who.tenant_id !== as) {
+    throw new ApiError(`this server does not let you read as ${as}`, 403, 'forbidden', null, null);
+  }
   setServerNow(who.now);
-  const before = session.get().who;
-  if (before?.tenant_id !== who.tenant_id || before.kind !== who.kind) forget();
-  signIn(token, who);
+  const before = session.get();
+  if (before.as !== as || before.who?.tenant_id !== who.tenant_id || before.who.kind !== who.kind) forget();
+  signIn(token, who, as);
+}
+
+/** Where the tab was: an operator who read as a tenant goes on, or is at least let in as themselves. */
+async function enterAgain(token: string): Promise<void> {
+  const { as } = session.get();
+  if (as === null) return enter(token);
+  try {
+    return await enter(token, as);
+  } catch {
+    return enter(token);
+  }
 }
 
 /** What was read belongs to whoever was signed in. */
@@ -33,6 +48,8 @@ export function leave(): void {
   forget();
 }
 
+const toError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
+
 /** Shows its children to whoever is signed in, and asks everybody else for a credential. */
 export function Gate({ children }: { readonly children: ReactNode }): ReactNode {
   const { token, who, expired } = useSession();
@@ -41,8 +58,8 @@ export function Gate({ children }: { readonly children: ReactNode }): ReactNode 
   const [trying, setTrying] = useState(() => token ?? (isDevServer() ? DEV_TOKEN : null));
   useEffect(() => {
     if (trying === null) return;
-    enter(trying)
-      .catch((error: unknown) => setFailure(error instanceof Error ? error : new Error(String(error))))
+    enterAgain(trying)
+      .catch((error: unknown) => setFailure(toError(error)))
       .finally(() => setTrying(null));
   }, [trying]);
   if (who !== null) {
@@ -62,7 +79,9 @@ function SignIn({ failure }: { readonly failure: Error | null }): ReactNode {
   }, []);
   return (
     <main className="sign-in">
-      <h1>Millrace</h1>
+      <h1 className="brand">
+        <Brand /> Millrace
+      </h1>
       <TokenForm failure={failure} />
     </main>
   );
@@ -87,7 +106,7 @@ function SignInAgain(): ReactNode {
 function TokenForm({ failure }: { readonly failure: Error | null }): ReactNode {
   const [text, setText] = useState('');
   const token = text.trim().replace(/^bearer\s+/i, '');
-  const { busy, error, onSubmit } = useSubmit(token !== '', () => enter(token), failure);
+  const { busy, error, onSubmit } = useSubmit(token !== '', () => enterAgain(token), failure);
   return (
     <form className="stack" onSubmit={onSubmit}>
       <TextField

@@ -100,7 +100,7 @@ describe.skipIf(!hasBrowser)('dead letters in the dashboard', async () => {
     await expect.poll(() => lines.count()).toBe(2);
     await page.getByRole('img', { name: '1 failure of convert, last hour, whatever the error' }).waitFor();
     // It rises to the top somewhere: a line at the bottom would say that nothing failed.
-    expect(await lines.first().locator('path').getAttribute('d')).toMatch(/L\d+\.\d 2\.0/);
+    expect(await lines.first().locator('path.line').getAttribute('d')).toMatch(/L\d+\.\d 3\.0/);
     expect(asked.sort()).toEqual(['convert', 'resize']);
   });
 

@@ -1,11 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { ADMIN_TOKEN, startTestServer } from '../../../server/test/support/server.js';
-import { hasBrowser, seriousFindings, useStage } from '../support/browser.js';
+import { fetchWhole, hasBrowser, seriousFindings, useStage } from '../support/browser.js';
 
 /** What a tenant could write where a text is shown. */
 const PROBE = '<img src=x onerror="window.broken=1"><script>window.broken=1</script>\'"`{{x}}';
-
-/** axe-core looks at every element of a page, several times over. */
 
 describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the dashboard', async () => {
   const stage = await useStage();
@@ -56,16 +54,110 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
     await row.getByRole('button', { name: 'Pause held' }).click();
     const dialog = page.getByRole('dialog', { name: 'Pause held?' });
     await dialog.getByText(/tenant-a, tenant-b|tenant-b, tenant-a/).waitFor();
+    await dialog.getByLabel('Reason, for everybody to see').fill('the provider is down');
     await dialog.getByRole('button', { name: 'Pause held' }).click();
-    await row.getByText('paused').waitFor();
+    await row.getByText('paused', { exact: true }).waitFor();
+    await row.getByText('the provider is down (admin)').waitFor();
     expect((await server.worker.post('/api/v1/queues/held/lease', {})).body.jobs).toEqual([]);
 
     const tenant = await stage.visit('/queues/held');
-    await tenant.locator('.page-head').getByText('paused').waitFor();
+    await tenant
+      .locator('.page-head')
+      .getByText(/^paused .*: the provider is down \(admin\)$/)
+      .waitFor();
     await row.getByRole('button', { name: 'Resume held' }).click();
     await row.getByRole('button', { name: 'Pause held' }).waitFor();
     expect((await server.worker.post('/api/v1/queues/held/lease', {})).body.jobs).toHaveLength(1);
     await tenant.locator('.page-head').getByText('paused').waitFor({ state: 'detached' });
+  });
+
+  test('a queue tells apart what waits and what is scheduled, and how fast it goes', async () => {
+    const config = { queue: 'paced' };
+    await server.a.post('/api/v1/jobs', { task_name: 'later', delay_secs: 3600, config });
+    const series = {
+      from: new Date(Date.now() - 3_600_000).toISOString(),
+      step_secs: 15,
+      columns: Object.fromEntries(
+        ['created', 'completed', 'failed', 'retried'].map((name, at) => [name, Array(240).fill([1, 2, 1, 0][at])]),
+      ),
+    };
+    const times = ['wait_p50', 'wait_p95', 'wait_p99', 'run_p50', 'run_p95', 'run_p99'];
+    Object.assign(series.columns, Object.fromEntries(times.map((name) => [name, Array(240).fill(null)])));
+    const page = await stage.visit('/workers', { alone: true });
+    await page.route('**/api/v1/series?queue=paced', (route) => route.fulfill({ json: series }));
+    await page.goto(`${server.url}/ui/queues/paced`);
+    const tile = (name: string): Promise<string | null> =>
+      page
+        .getByRole('list', { name: 'What the queue holds' })
+        .getByRole('listitem')
+        .filter({ hasText: new RegExp(`^${name}`) })
+        .textContent();
+    await expect.poll(() => tile('comes in')).toBe('comes in4/minlast 5 min');
+    expect(await tile('goes out')).toBe('goes out12/minlast 5 min');
+    expect(await tile('scheduled')).toBe('scheduled1');
+    expect(await tile('waiting')).toBe('waiting0');
+    await page.locator('.by-task').getByText('0 waiting, 1 scheduled, 0 running').waitFor();
+    for (let n = 0; n < 24; n++) await create('paced', 'now');
+    await expect.poll(() => tile('empty in')).toBe('empty in3 minat this rate');
+    await expect.poll(() => tile('waiting')).toBe('waiting24');
+    // What has changed moves, unless somebody wants nothing to.
+    await create('paced', 'now');
+    const changed = page.getByRole('list', { name: 'What the queue holds' }).locator('.changed');
+    await changed.filter({ hasText: '25' }).waitFor();
+    expect(await changed.count()).toBe(1);
+    const motion = () => changed.evaluate((each) => getComputedStyle(each).animationName);
+    expect(await motion()).toBe('changed');
+    await page.emulateMedia({ reducedMotion: 'reduce' });
+    expect(await motion()).toBe('none');
+  });
+
+  test('queues keep their place while they fill and empty, and none is a link to nothing', async () => {
+    await create('stay-a', 'work');
+    for (let n = 0; n < 3; n++) await create('stay-b', 'work');
+    const page = await stage.visit('/queues', { alone: true });
+    const rows = page.getByRole('table', { name: 'Queues' }).locator('[data-row^="stay-"]');
+    const names = (): Promise<(string | null)[]> =>
+      rows.evaluateAll((all) => all.map((row) => row.getAttribute('data-row')));
+    await expect.poll(names).toEqual(['stay-a', 'stay-b']);
+    await server.worker.post('/api/v1/queues/stay-a/lease', { worker_id: 'w' });
+    const running = page.locator('[data-row="stay-a"] td[data-title="Running"]');
+    await expect.poll(() => running.textContent()).toBe('1');
+    expect(await running.getByRole('link').count()).toBe(1);
+    expect(await page.locator('[data-row="stay-a"] td[data-title="Waiting"]').getByRole('link').count()).toBe(0);
+    const { body } = await server.a.get('/api/v1/jobs?queue=stay-a');
+    await server.a.post(`/api/v1/jobs/${body.jobs[0].id}/cancel`);
+    await page.locator('[data-row="stay-a"]').getByText('idle').waitFor();
+    expect(await names()).toEqual(['stay-a', 'stay-b']);
+  });
+
+  test('a worker is one row with all of its queues and what it runs; one that is gone is folded away', async () => {
+    const job = await create('desk-1', 'dig');
+    await create('desk-2', 'saw');
+    for (const queue of ['desk-1', 'desk-2']) {
+      await server.worker.post(`/api/v1/queues/${queue}/lease`, { worker_id: 'both', slots: 4 });
+    }
+    const page = await stage.visit('/workers?worker=both', { alone: true });
+    await page.route('**/api/v1/workers', async (route) => {
+      const answer = await (await fetchWhole(route)).json();
+      const gone = { ...answer.workers[0], worker_id: 'gone', running: 0, running_jobs: [] };
+      const running_jobs = [{ id: job, task_name: 'dig', queue: 'desk-1', started_at: new Date().toISOString() }];
+      for (const row of answer.workers) if (row.queue_name === 'desk-1') Object.assign(row, { running_jobs });
+      const workers = [...answer.workers, { ...gone, last_seen_at: new Date(Date.now() - 600_000).toISOString() }];
+      await route.fulfill({ json: { workers } });
+    });
+    const row = page.getByRole('table', { name: 'Workers', exact: true }).locator('[data-row="both"]');
+    await row.waitFor();
+    expect(await row.count()).toBe(1);
+    expect(await row.getByRole('link', { name: /^desk-/ }).allTextContents()).toEqual(['desk-1', 'desk-2']);
+    expect(await row.locator('td[data-title="Slots"]').textContent()).toBe('2/8');
+    expect(await row.locator('td[data-title="Rate"]').textContent()).toBe('0/min');
+    expect(await row.locator('td[data-title="Last seen"] time').count()).toBe(1);
+    await page.getByText('1 worker gone').waitFor();
+    expect(await page.locator('[data-row="gone"]').isVisible()).toBe(false);
+    await page.getByText('1 worker gone').click();
+    await page.locator('[data-row="gone"]').waitFor();
+    await row.getByRole('link', { name: 'dig' }).click();
+    await page.waitForURL(`**/jobs/${job}`);
   });
 
   test('a queue shows its limits: what is set for it, and how much of each key is used', async () => {
@@ -145,6 +237,7 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
     const plot = (): Promise<string | null> =>
       page.getByRole('img', { name: /^Jobs ended per/ }).getAttribute('aria-label');
     await expect.poll(plot).toMatch(/: tenant-b: 6; tenant-a: 3$/);
+    await page.getByRole('img', { name: 'tenant-b: 6 jobs ended' }).waitFor();
     await create('shared', 'later');
     await page.getByRole('option', { name: 'shared' }).waitFor({ state: 'attached' });
     await page.getByRole('combobox', { name: /^Queue/ }).selectOption('shared');

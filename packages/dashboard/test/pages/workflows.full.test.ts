@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterEach, describe, expect, test } from 'vitest';
-import { hasBrowser, seriousFindings, useStage } from '../support/browser.js';
+import { fetchWhole, hasBrowser, seriousFindings, useStage } from '../support/browser.js';
 
 /** What a tenant could write where a text is shown. */
 const PROBE = '<img src=x onerror="window.broken=1"><script>window.broken=1</script>\'"`{{x}}';
@@ -56,6 +56,78 @@ describe.skipIf(!hasBrowser)('workflows in the dashboard', async () => {
     expect(await page.getByLabel('Name').inputValue()).toBe('listed');
   });
 
+  test('a workflow that failed shows the states of its steps, which of them failed and why', async () => {
+    const id = await create({ ...order('states'), name: 'states' });
+    await runStep('states', { outcome: 'failed', error: 'no stock left\nin any warehouse', retryable: false });
+    const page = await stage.visit('/workflows?name=states');
+    const row = page.locator(`[data-row="${id}"]`);
+    await row.getByRole('img', { name: '1 failed, 2 cancelled' }).waitFor();
+    await row.getByText('0/3').waitFor();
+    await row.getByText('reserve: no stock left').waitFor();
+    expect(await row.textContent()).not.toContain('warehouse');
+    const part = (status: string) => row.locator(`.state-bar-track [data-status="${status}"]`);
+    const colourOf = (status: string) => part(status).evaluate((each) => getComputedStyle(each).backgroundColor);
+    expect(await colourOf('failed')).not.toBe(await colourOf('cancelled'));
+    const wide = (status: string) => part(status).evaluate((each) => each.getBoundingClientRect().width);
+    expect((await wide('cancelled')) / (await wide('failed'))).toBeCloseTo(2, 0);
+    // It opens with what went wrong, without a click; and stays closed for whoever closes that.
+    await row.getByRole('link', { name: 'states' }).click();
+    await page.locator('.error-text').getByText('in any warehouse').waitFor();
+    await page.locator('.node.selected[data-step="reserve"]').waitFor();
+    await page.getByRole('button', { name: 'Close the step' }).click();
+    await page.locator('.error-text').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'reserve failed: no stock left' }).click();
+    await page.locator('.error-text').waitFor();
+  });
+
+  test('a list of an earlier server, without the states of steps, shows how many ended', async () => {
+    const id = await create({ ...order('older'), name: 'older' });
+    const page = await stage.visit('/');
+    await page.route(/\/api\/v1\/workflows\?/, async (route) => {
+      const response = await fetchWhole(route);
+      const json = (await response.json()) as { workflows: object[] };
+      const workflows = json.workflows.map((row) => ({ ...row, steps_by_status: undefined, failed_step: undefined }));
+      await route.fulfill({ response, json: { ...json, workflows } });
+    });
+    await page.goto(`${server.url}/ui/workflows?name=older`);
+    await page.locator(`[data-row="${id}"]`).getByText('0/3').waitFor();
+  });
+
+  test('the graph is whole and in the middle, its controls beside it; the critical path can be shown', async () => {
+    const id = await create(order('whole'));
+    await runStep('whole', { outcome: 'completed' });
+    await runStep('whole', { outcome: 'failed', error: 'no', retryable: false });
+    const page = await stage.visit(`/workflows/${id}`);
+    await becomes(page, 'ship', 'failed');
+    const frame = page.locator('.graph-frame');
+    const outer = (await frame.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+    const boxes = await page.locator('.node').evaluateAll((all) => all.map((each) => each.getBoundingClientRect()));
+    const [left, right] = [Math.min(...boxes.map((b) => b.left)), Math.max(...boxes.map((b) => b.right))];
+    const [top, bottom] = [Math.min(...boxes.map((b) => b.top)), Math.max(...boxes.map((b) => b.bottom))];
+    expect(Math.abs((left + right) / 2 - (outer.x + outer.width / 2))).toBeLessThan(3);
+    expect(Math.abs((top + bottom) / 2 - (outer.y + outer.height / 2))).toBeLessThan(3);
+    expect(right - left).toBeGreaterThan(outer.width / 2);
+    expect(outer.height).toBeLessThan(260);
+    const tools = (await page.getByRole('group', { name: 'Zoom' }).boundingBox()) ?? outer;
+    expect(tools.y + tools.height).toBeLessThanOrEqual(outer.y);
+    expect(await page.locator('.graph-map').count()).toBe(0);
+    // Both lines of the step that failed: to it, and from it.
+    const failedLines = await page
+      .locator('.edge.failed')
+      .evaluateAll((all) => all.map((each) => each.getAttribute('d')));
+    expect(failedLines.join('').match(/M/g)).toHaveLength(2);
+
+    const path = page.getByRole('button', { name: 'Critical path' });
+    const opacity = (step: string) => box(page, step).evaluate((each) => getComputedStyle(each).opacity);
+    expect(await opacity('mail')).toBe('1');
+    await path.click();
+    await page.waitForURL(/path=critical/);
+    await expect.poll(async () => Number(await opacity('mail'))).toBeLessThan(0.5);
+    expect([await opacity('reserve'), await opacity('ship')]).toEqual(['1', '1']);
+    await path.click();
+    await expect.poll(() => opacity('mail')).toBe('1');
+  });
+
   test('steps that wait, are tried again or were skipped by a condition are told apart', async () => {
     const queue = 'rules';
     const id = await create({
@@ -94,10 +166,10 @@ describe.skipIf(!hasBrowser)('workflows in the dashboard', async () => {
     await page.locator('.page-head').getByText('failed').waitFor();
     await page.getByText(/critical path/).waitFor();
     await box(page, 'ship').click();
-    await page.getByText('the truck is gone').waitFor();
+    await page.locator('.error-text').getByText('the truck is gone').waitFor();
     expect(page.url()).toContain('step=ship');
     await page.reload();
-    await page.getByText('the truck is gone').waitFor();
+    await page.locator('.error-text').getByText('the truck is gone').waitFor();
     await page.getByLabel('Context received').getByText('"r-7"').first().waitFor();
   });
 
@@ -187,6 +259,20 @@ describe.skipIf(!hasBrowser)('workflows in the dashboard', async () => {
     const page = await stage.visit(`/workflows/${id}`);
     await becomes(page, 's999', 'pending');
     expect(await page.locator('.node').count()).toBe(1000);
+    // Read, not whole: with a map of the rest, which leads there.
+    const frame = page.locator('.graph-frame');
+    const inSight = (step: string) =>
+      box(page, step).evaluate((each) => {
+        const [own, around] = [each.getBoundingClientRect(), each.closest('.graph-frame')?.getBoundingClientRect()];
+        return around !== undefined && own.left >= around.left && own.right <= around.right;
+      });
+    expect(await inSight('s0')).toBe(true);
+    expect(await inSight('s999')).toBe(false);
+    const map = page.locator('.graph-map');
+    const { width = 0, height = 0 } = (await map.boundingBox()) ?? {};
+    expect(height).toBeLessThan(100);
+    await map.click({ position: { x: width - 2, y: height / 2 } });
+    await expect.poll(() => inSight('s999')).toBe(true);
     await runStep('large', { outcome: 'completed' });
     await page.locator('.node[data-status="completed"]').waitFor();
     expect(await page.locator('.node[data-status="completed"]').count()).toBe(1);
@@ -195,8 +281,7 @@ describe.skipIf(!hasBrowser)('workflows in the dashboard', async () => {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 's0', exact: true }).waitFor();
     await page.getByRole('button', { name: 'Fit' }).click();
-    const whole = await page.locator('.graph-frame').evaluate((frame) => frame.scrollWidth <= frame.clientWidth + 1);
-    expect(whole).toBe(true);
+    await expect.poll(() => frame.evaluate((each) => each.scrollWidth <= each.clientWidth + 1)).toBe(true);
   });
 
   test('texts of tenants stay texts', async () => {

@@ -26,7 +26,7 @@ describe.skipIf(!hasBrowser)('the shell of the dashboard', async () => {
 
     await page.reload();
     await page.getByRole('heading', { name: 'Jobs' }).waitFor();
-    await page.getByText('tenant-a ▾').click();
+    await page.getByLabel('Account: tenant-a').click();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('API key or JWT').waitFor();
     expect(await page.evaluate(() => sessionStorage.getItem('millrace.token'))).toBeNull();

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import { chromium, type APIResponse, type Browser, type BrowserContext, type Page, type Route } from 'playwright-core';
 import { PATIENCE_MS } from '@millrace/tools-shared';
 import { afterAll, expect } from 'vitest';
 import {
@@ -164,4 +164,10 @@ async function runAxe(page: Page, options: object): Promise<readonly Finding[]> 
     { ...options, resultTypes: ['violations'] },
   );
   return violations;
+}
+
+/** The whole answer, though the page may have had one before and asks only for what has changed. */
+export function fetchWhole(route: Route): Promise<APIResponse> {
+  const { 'if-none-match': _, ...headers } = route.request().headers();
+  return route.fetch({ headers });
 }

@@ -1,7 +1,7 @@
 import { pause } from '../http/deadline.js';
 import { retryDelayMs } from '../http/retry.js';
 import { jobOf, type Job } from '../records/jobs.js';
-import { instant } from '../records/instants.js';
+import { dateOf } from '../records/dates.js';
 import { milliseconds, type Duration } from '../shared/duration.js';
 import { defined } from '../task/policy.js';
 import type { AnyTask } from '../task/types.js';
@@ -84,5 +84,5 @@ function endedJobOf({ payload_bytes: _bytes, ...summary }: Wire.JobSummary): End
     waitingFor: _waitingFor,
     ...job
   } = jobOf({ ...summary, payload: {}, result: null, metadata: {} });
-  return { ...job, status: status as Wire.TerminalJobStatus, completedAt: instant(at ?? summary.created_at) };
+  return { ...job, status: status as Wire.TerminalJobStatus, completedAt: dateOf(at ?? summary.created_at) };
 }

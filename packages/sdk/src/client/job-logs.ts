@@ -1,5 +1,5 @@
 import type { JsonObject } from '../json/object.js';
-import { instant } from '../records/instants.js';
+import { dateOf } from '../records/dates.js';
 import { milliseconds, type Duration } from '../shared/duration.js';
 import { defined } from '../task/policy.js';
 import type * as Wire from '../wire/index.js';
@@ -81,7 +81,7 @@ export async function* followLogs(session: Session, id: string, options: LogOpti
 const lineOf = ({ attempt, seq, at, level, message, fields = {} }: Wire.LogLine): LogLine => ({
   attempt,
   seq,
-  at: instant(at),
+  at: dateOf(at),
   level,
   message,
   fields,

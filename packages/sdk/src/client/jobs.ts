@@ -2,7 +2,7 @@ import type { JsonObject } from '../json/object.js';
 import type { Duration } from '../shared/duration.js';
 import { defined } from '../task/policy.js';
 import { attemptOf, jobOf, whyOf, type Attempt, type Job, type Why } from '../records/jobs.js';
-import { instant } from '../records/instants.js';
+import { dateOf } from '../records/dates.js';
 import type { AnyTask, JobHandle, OutOf } from '../task/types.js';
 import type * as Wire from '../wire/index.js';
 import { cancelJob, getJob, jobHandle } from './job-handle.js';
@@ -18,6 +18,10 @@ export interface JobFilter extends ListFilter {
   status?: Wire.JobStatus | readonly Wire.JobStatus[];
   queue?: string;
   task?: AnyTask | string;
+  /** Failed and retrying jobs with this text in their error; 3 to 200 characters, in capital or small letters. */
+  error?: string;
+  /** Jobs whose metadata has exactly this value in this field; one field. */
+  metadata?: Record<string, string>;
   /** The steps of one workflow. */
   workflowId?: string;
   /** The job that was created with this key. */
@@ -67,12 +71,14 @@ export class Jobs {
    * @example for await (const job of millrace.jobs.list({ status: 'failed', queue: 'emails' })) console.log(job.id);
    */
   list(filter: JobFilter = {}): Listing<Job> {
-    const { status, queue, task, workflowId, parentJobId, key } = filter;
+    const { status, queue, task, error, metadata = {}, workflowId, parentJobId, key } = filter;
     const query = defined({
       ...listQuery(filter),
       status: status === undefined || typeof status === 'string' ? status : status.join(','),
       queue,
       task: typeof task === 'object' ? task.name : task,
+      error,
+      ...Object.fromEntries(Object.entries(metadata).map(([field, value]) => [`metadata.${field}`, value])),
       workflow_id: workflowId,
       parent_job_id: parentJobId,
       idempotency_key: key,
@@ -140,7 +146,7 @@ export class Jobs {
   /** What a durable job has stored, in the order in which it was. */
   async checkpoints(id: string, { signal }: Signal = {}): Promise<Checkpoint[]> {
     const body = await read<Wire.Checkpoints>(this.#session, `/jobs/${segment(id)}/checkpoints`, {}, signal);
-    return body.checkpoints.map(({ name, value, at, attempt }) => ({ name, value, at: instant(at), attempt }));
+    return body.checkpoints.map(({ name, value, at, attempt }) => ({ name, value, at: dateOf(at), attempt }));
   }
 
   /** What a job waits for, in one sentence. */

@@ -21,7 +21,7 @@ export interface Operation {
   changed: number;
   /** How many needed no change. */
   skipped: number;
-  /** What became of replayed jobs. */
+  /** What became of replayed and rerun jobs. */
   outcome: Wire.Operation['outcome'];
   createdAt: Date;
   completedAt: Date | null;
@@ -65,7 +65,17 @@ export class Operations {
    * @example const { id } = await millrace.operations.cancelJobs({ filter: { status: 'pending', queue: 'emails' } });
    */
   cancelJobs(selection: Selection<BulkJobFilter>, options?: Keyed): Promise<Operation> {
-    return this.#start(cancelRequest(selection), options);
+    return this.#start(jobsRequest('cancel_jobs', selection), options);
+  }
+
+  /** Makes every waiting job that matches due now, whatever its time. */
+  runJobsNow(selection: Selection<BulkJobFilter>, options?: Keyed): Promise<Operation> {
+    return this.#start(jobsRequest('run_jobs_now', selection), options);
+  }
+
+  /** Creates every ended job that matches anew. */
+  rerunJobs(selection: Selection<BulkJobFilter>, options?: Keyed): Promise<Operation> {
+    return this.#start(jobsRequest('rerun_jobs', selection), options);
   }
 
   /** Replays every dead letter that matches. */
@@ -92,7 +102,17 @@ export class Operations {
 
   /** What `cancelJobs` would cancel. */
   previewCancelJobs(selection: Selection<BulkJobFilter>, options?: Signal): Promise<DryRun> {
-    return this.#preview(cancelRequest(selection), options);
+    return this.#preview(jobsRequest('cancel_jobs', selection), options);
+  }
+
+  /** What `runJobsNow` would make due. */
+  previewRunJobsNow(selection: Selection<BulkJobFilter>, options?: Signal): Promise<DryRun> {
+    return this.#preview(jobsRequest('run_jobs_now', selection), options);
+  }
+
+  /** What `rerunJobs` would create anew. */
+  previewRerunJobs(selection: Selection<BulkJobFilter>, options?: Signal): Promise<DryRun> {
+    return this.#preview(jobsRequest('rerun_jobs', selection), options);
   }
 
   /** What `replayDeadLetters` would replay. */
@@ -140,15 +160,19 @@ export class Operations {
   }
 }
 
-function cancelRequest({ filter, ids }: Selection<BulkJobFilter>): Wire.CreateOperation {
-  if (ids !== undefined) return { action: 'cancel_jobs', ids: ids.map(String) };
-  const { status, queue, task, workflowId, key, createdAfter, createdBefore } = filter;
+type JobAction = 'cancel_jobs' | 'run_jobs_now' | 'rerun_jobs';
+
+function jobsRequest(action: JobAction, { filter, ids }: Selection<BulkJobFilter>): Wire.CreateOperation {
+  if (ids !== undefined) return { action, ids: ids.map(String) };
+  const { status, queue, task, error, metadata, workflowId, key, createdAfter, createdBefore } = filter;
   return {
-    action: 'cancel_jobs',
+    action,
     filter: defined({
       status: status === undefined || typeof status === 'string' ? status : status.join(','),
       queue,
       task: typeof task === 'object' ? task.name : task,
+      error,
+      metadata,
       workflow_id: workflowId,
       idempotency_key: key,
       created_after: createdAfter?.toISOString(),

@@ -1,4 +1,4 @@
-import { instant, instantOrNull } from '../records/instants.js';
+import { dateOf, dateOrNull } from '../records/dates.js';
 import { defined } from '../task/policy.js';
 import type * as Wire from '../wire/index.js';
 import { listing, pageOf, type Listing } from './listing.js';
@@ -17,6 +17,9 @@ export interface Queue {
   /** How long the longest-waiting job has been claimable. */
   oldestPendingAgeSecs: number | null;
   pausedAt: Date | null;
+  /** Why an operator paused it, and who did, as far as that is known. */
+  pausedReason: string | null;
+  pausedBy: string | null;
   /** When a worker last asked for jobs. */
   lastLeaseAt: Date | null;
   /** What an operator has set for it; null: nothing. */
@@ -35,7 +38,8 @@ export interface QueueSettings {
 
 /** A queue, with what is on it and what comes next. */
 export interface QueueDetail extends Queue {
-  byTask: { task: string; waiting: number; running: number }[];
+  /** `waiting`: those that are due. */
+  byTask: { task: string; waiting: number; scheduled: number; running: number }[];
   /** Whether all jobs were counted for `byTask`. */
   byTaskExact: boolean;
   /** The first jobs in claim order. */
@@ -49,6 +53,8 @@ export interface WorkerInfo {
   id: string;
   queue: string;
   running: number;
+  /** Those that it has held longest, ten at most. */
+  runningJobs: { id: string; task: string; queue: string; startedAt: Date }[];
   lastSeenAt: Date;
   completed: number;
   failed: number;
@@ -98,11 +104,14 @@ export class Queues {
     const queue = await read<Wire.QueueDetail>(this.#session, `/queues/${segment(name)}`, {}, signal);
     return {
       ...queueOf(queue),
-      byTask: queue.by_task.map(({ task_name: task, waiting, running }) => ({ task, waiting, running })),
+      // A server before 0.3 counts what is not due among what waits.
+      byTask: queue.by_task.map(({ task_name: task, waiting, scheduled = 0, running }) => ({
+        ...{ task, waiting, scheduled, running },
+      })),
       byTaskExact: queue.by_task_exact,
       next: queue.next.map(({ id, task_name: task, priority, scheduled_at: at }) => ({
         ...{ id, task, priority },
-        scheduledAt: instant(at),
+        scheduledAt: dateOf(at),
       })),
       // A server before 0.3 leaves it out.
       slots: queue.slots ? { offered: queue.slots.offered, inUse: queue.slots.in_use } : null,
@@ -116,33 +125,37 @@ export class Queues {
       return pageOf(page, page.limits, ({ rate, oldest, ...use }) => ({
         ...use,
         rate: rateOf(rate),
-        oldest: instantOrNull(oldest),
+        oldest: dateOrNull(oldest),
       }));
     });
   }
 
   /** Lets no job of a queue start, of any tenant, until it is resumed. Needs the operator's token. */
-  pause(name: string, options?: Signal): Promise<void> {
-    return this.#change(name, 'pause', options);
+  pause(name: string, { reason, signal }: Signal & { reason?: string } = {}): Promise<void> {
+    return this.#change(name, 'pause', reason === undefined ? undefined : { reason }, signal);
   }
 
   /** Lets the jobs of a paused queue start again. Needs the operator's token. */
-  resume(name: string, options?: Signal): Promise<void> {
-    return this.#change(name, 'resume', options);
+  resume(name: string, { signal }: Signal = {}): Promise<void> {
+    return this.#change(name, 'resume', undefined, signal);
   }
 
-  async #change(name: string, change: 'pause' | 'resume', { signal }: Signal = {}): Promise<void> {
-    await this.#session.transport.call({ method: 'POST', path: `/admin/queues/${segment(name)}/${change}`, signal });
+  async #change(name: string, change: 'pause' | 'resume', body?: object, signal?: AbortSignal): Promise<void> {
+    const path = `/admin/queues/${segment(name)}/${change}`;
+    await this.#session.transport.call({ method: 'POST', path, body, signal });
   }
 
   /** The workers that held the caller's jobs in the last hour, the last seen first. */
   async workers({ signal }: Signal = {}): Promise<WorkerInfo[]> {
     const { workers } = await read<Wire.Workers>(this.#session, '/workers', {}, signal);
     return workers.map(({ worker_id: id, queue_name: queue, last_seen_at: lastSeenAt, ...counts }) => ({
-      ...{ id, queue, running: counts.running, lastSeenAt: instant(lastSeenAt) },
+      ...{ id, queue, running: counts.running, lastSeenAt: dateOf(lastSeenAt) },
       ...{ completed: counts.completed, failed: counts.failed, expired: counts.expired },
       // A server before 0.3 leaves these out.
       ...{ slots: counts.slots ?? null, tasks: counts.tasks ?? null },
+      runningJobs: (counts.running_jobs ?? []).map(({ id: job, task_name: task, queue: name, started_at: at }) => ({
+        ...{ id: job, task, queue: name, startedAt: dateOf(at) },
+      })),
     }));
   }
 }
@@ -156,8 +169,10 @@ function queueOf(queue: Wire.QueueDepth): Queue {
     // A server before 0.3 leaves these out.
     retrying: queue.retrying ?? 0,
     oldestPendingAgeSecs: queue.oldest_pending_age_secs,
-    pausedAt: instantOrNull(queue.paused_at),
-    lastLeaseAt: instantOrNull(queue.last_lease_at),
+    pausedAt: dateOrNull(queue.paused_at),
+    pausedReason: queue.paused_reason ?? null,
+    pausedBy: queue.paused_by ?? null,
+    lastLeaseAt: dateOrNull(queue.last_lease_at),
     settings: queue.settings && {
       running: queue.settings.running,
       rate: rateOf(queue.settings.rate),

@@ -1,4 +1,4 @@
-import { instant } from '../records/instants.js';
+import { dateOf } from '../records/dates.js';
 import { wholeSeconds, type Duration } from '../shared/duration.js';
 import { defined } from '../task/policy.js';
 import type * as Wire from '../wire/index.js';
@@ -111,8 +111,8 @@ export class Signals {
 
 const waitOf = ({ job_id: jobId, task_name: task, name, key, ask, ...wait }: Wire.Wait): Wait => ({
   ...{ jobId, task, name, key, ask },
-  since: instant(wait.since),
-  until: instant(wait.until),
+  since: dateOf(wait.since),
+  until: dateOf(wait.until),
   workflowId: wait.workflow_id ?? null,
   workflowStep: wait.workflow_step_id ?? null,
 });

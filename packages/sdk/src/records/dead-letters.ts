@@ -1,5 +1,5 @@
 import type * as Wire from '../wire/index.js';
-import { instant, instantOrNull } from './instants.js';
+import { dateOf, dateOrNull } from './dates.js';
 
 /** The record of a job that failed for good. */
 export interface DeadLetter {
@@ -26,8 +26,8 @@ export function deadLetterOf(letter: Wire.DeadLetter): DeadLetter {
     queue: letter.queue_name,
     reason: letter.reason,
     errorMessage: letter.error_message,
-    createdAt: instant(letter.created_at),
-    replayedAt: instantOrNull(letter.replayed_at),
+    createdAt: dateOf(letter.created_at),
+    replayedAt: dateOrNull(letter.replayed_at),
     replayJobId: letter.replay_job_id,
     // A server before 0.3 leaves these out.
     retryCount: letter.retry_count ?? 0,

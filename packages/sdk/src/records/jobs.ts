@@ -1,6 +1,6 @@
 import type { JsonObject } from '../json/object.js';
 import type * as Wire from '../wire/index.js';
-import { instant, instantOrNull } from './instants.js';
+import { dateOf, dateOrNull } from './dates.js';
 
 /** A job, as the service knows it. */
 export interface Job {
@@ -69,8 +69,8 @@ export interface WaitingFor {
 
 const waitingForOf = ({ since, until, ...waiting }: Wire.WaitingFor): WaitingFor => ({
   ...waiting,
-  since: instant(since),
-  until: instant(until),
+  since: dateOf(since),
+  until: dateOf(until),
 });
 
 export function jobOf(job: Wire.Job): Job {
@@ -85,18 +85,18 @@ export function jobOf(job: Wire.Job): Job {
     error: errorOf(job),
     retryCount: job.retry_count,
     deliveryCount: job.delivery_count,
-    createdAt: instant(job.created_at),
-    scheduledAt: instant(job.scheduled_at),
-    startedAt: instantOrNull(job.started_at),
-    completedAt: instantOrNull(job.completed_at),
-    nextRetryAt: instantOrNull(job.next_retry_at),
+    createdAt: dateOf(job.created_at),
+    scheduledAt: dateOf(job.scheduled_at),
+    startedAt: dateOrNull(job.started_at),
+    completedAt: dateOrNull(job.completed_at),
+    nextRetryAt: dateOrNull(job.next_retry_at),
     key: job.idempotency_key,
     workflow: job.workflow_id === null ? null : { id: job.workflow_id, step: job.workflow_step_id ?? '' },
     tenant: job.tenant_id,
     metadata: job.metadata,
     // A server before 0.3 leaves these out.
     workerId: job.worker_id ?? null,
-    leaseExpiresAt: instantOrNull(job.lease_expires_at),
+    leaseExpiresAt: dateOrNull(job.lease_expires_at),
     progress: job.progress ?? null,
     waitingFor: job.waiting_for === undefined ? null : waitingForOf(job.waiting_for),
     parentJobId: job.parent_job_id ?? null,
@@ -126,11 +126,11 @@ export function attemptOf(attempt: Wire.Attempt): Attempt {
     number: attempt.number,
     outcome: attempt.outcome,
     workerId: attempt.worker_id,
-    startedAt: instantOrNull(attempt.started_at),
-    endedAt: instantOrNull(attempt.ended_at),
+    startedAt: dateOrNull(attempt.started_at),
+    endedAt: dateOrNull(attempt.ended_at),
     errorMessage: attempt.error_message,
     errorDetails: attempt.error_details,
-    nextRetryAt: instantOrNull(attempt.next_retry_at),
+    nextRetryAt: dateOrNull(attempt.next_retry_at),
   };
 }
 
@@ -151,9 +151,9 @@ export function whyOf(why: Wire.Why): Why {
   return {
     reason: why.reason,
     message: why.message,
-    until: instantOrNull(why.until),
+    until: dateOrNull(why.until),
     ahead: why.ahead ?? null,
     limit: why.limit ?? null,
-    lastLeaseAt: instantOrNull(why.last_lease_at),
+    lastLeaseAt: dateOrNull(why.last_lease_at),
   };
 }

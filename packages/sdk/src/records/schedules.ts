@@ -1,6 +1,6 @@
 import type { JsonObject } from '../json/object.js';
 import type * as Wire from '../wire/index.js';
-import { instant, instantOrNull } from './instants.js';
+import { dateOf, dateOrNull } from './dates.js';
 
 /** A schedule, as the service knows it. */
 export interface Schedule {
@@ -37,9 +37,9 @@ export function scheduleOf(cron: Wire.Cron): Schedule {
     // A server before 0.3 leaves it out.
     overlap: cron.overlap ?? 'allow',
     enabled: cron.enabled,
-    nextRunAt: instantOrNull(cron.next_run_at),
-    lastEnqueuedAt: instantOrNull(cron.last_enqueued_at),
-    createdAt: instant(cron.created_at),
+    nextRunAt: dateOrNull(cron.next_run_at),
+    lastEnqueuedAt: dateOrNull(cron.last_enqueued_at),
+    createdAt: dateOf(cron.created_at),
   };
 }
 
@@ -57,8 +57,8 @@ export interface Firing {
 
 export function firingOf(firing: Wire.CronFiring): Firing {
   return {
-    occurrence: instant(firing.occurrence),
-    firedAt: instant(firing.fired_at),
+    occurrence: dateOf(firing.occurrence),
+    firedAt: dateOf(firing.fired_at),
     kind: firing.kind,
     jobId: firing.job_id,
     workflowId: firing.workflow_id ?? null,

@@ -1,5 +1,5 @@
 import type * as Wire from '../wire/index.js';
-import { instant, instantOrNull } from './instants.js';
+import { dateOf, dateOrNull } from './dates.js';
 
 /** Whose token this is, and what the server can do. */
 export interface WhoAmI {
@@ -8,6 +8,8 @@ export interface WhoAmI {
   tenant: string | null;
   readOnly: boolean;
   expiresAt: Date | null;
+  /** The operator who reads as this tenant; null: it is the tenant's own token. */
+  readBy: string | null;
   /** Whether the server runs with `--dev`. */
   dev: boolean;
   version: string;
@@ -16,6 +18,8 @@ export interface WhoAmI {
   /** How long ended jobs are kept; null: for ever. */
   retentionHours: number | null;
   now: Date;
+  /** Where traces are shown, with `{trace_id}` for their id. */
+  traceUrl: string | null;
   features: string[];
 }
 
@@ -23,11 +27,14 @@ export const whoAmIOf = (who: Wire.WhoAmI): WhoAmI => ({
   kind: who.kind,
   tenant: who.tenant_id,
   readOnly: who.read_only,
-  expiresAt: instantOrNull(who.expires_at),
+  expiresAt: dateOrNull(who.expires_at),
+  readBy: who.read_by ?? null,
   dev: who.dev,
   version: who.version,
   defaultQueue: who.default_queue,
   retentionHours: who.retention_hours,
-  now: instant(who.now),
+  now: dateOf(who.now),
+  // A server before 0.3 leaves it out.
+  traceUrl: who.trace_url ?? null,
   features: who.features,
 });

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../json/object.js';
 import type * as Wire from '../wire/index.js';
-import { instant, instantOrNull } from './instants.js';
+import { dateOf, dateOrNull } from './dates.js';
 
 /** A workflow, as the service knows it. */
 export interface Workflow {
@@ -42,9 +42,9 @@ export function workflowOf(workflow: Wire.Workflow): Workflow {
     status: workflow.status,
     context: workflow.context,
     metadata: workflow.metadata,
-    createdAt: instant(workflow.created_at),
-    startedAt: instantOrNull(workflow.started_at),
-    completedAt: instantOrNull(workflow.completed_at),
+    createdAt: dateOf(workflow.created_at),
+    startedAt: dateOrNull(workflow.started_at),
+    completedAt: dateOrNull(workflow.completed_at),
   };
 }
 
@@ -54,11 +54,11 @@ export function stepOf(step: Wire.WorkflowStep): WorkflowStep {
     status: step.status,
     jobId: step.job_id,
     // A server before 0.3 leaves these out.
-    startedAt: instantOrNull(step.started_at),
-    completedAt: instantOrNull(step.completed_at),
+    startedAt: dateOrNull(step.started_at),
+    completedAt: dateOrNull(step.completed_at),
     attempts: step.attempts ?? 0,
     errorMessage: step.error_message ?? null,
-    nextRetryAt: instantOrNull(step.next_retry_at),
+    nextRetryAt: dateOrNull(step.next_retry_at),
     run: step.run ?? 1,
     earlierJobIds: step.earlier_job_ids ?? [],
     skippedBy: step.skipped_by ?? null,

@@ -63,10 +63,12 @@ export interface WhoAmI {
   tenant_id: string | null;
   read_only: boolean;
   expires_at?: string;
+  read_by?: string;
   dev: boolean;
   version: string;
   default_queue: string;
   retention_hours: number | null;
   now: string;
+  trace_url: string | null;
   features: string[];
 }

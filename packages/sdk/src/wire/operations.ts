@@ -6,6 +6,8 @@ export interface OperationFilter {
   status?: string;
   queue?: string;
   task?: string;
+  error?: string;
+  metadata?: Record<string, string>;
   workflow_id?: string;
   idempotency_key?: string;
   queue_name?: string;
@@ -20,7 +22,7 @@ export interface OperationFilter {
 }
 
 export interface CreateOperation {
-  action: 'cancel_jobs' | 'replay_dead_letters' | 'resume_workflows';
+  action: 'cancel_jobs' | 'replay_dead_letters' | 'resume_workflows' | 'run_jobs_now' | 'rerun_jobs';
   filter?: OperationFilter;
   ids?: string[] | null;
   dry_run?: boolean | null;
@@ -40,7 +42,7 @@ export interface DryRun {
 
 export interface Operation {
   id: string;
-  action: 'cancel_jobs' | 'replay_dead_letters' | 'resume_workflows';
+  action: 'cancel_jobs' | 'replay_dead_letters' | 'resume_workflows' | 'run_jobs_now' | 'rerun_jobs';
   filter: OperationFilter | null;
   status: 'running' | 'completed' | 'stopped' | 'failed';
   matched: Count;

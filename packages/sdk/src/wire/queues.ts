@@ -16,6 +16,8 @@ export interface QueueDepth {
   oldest_pending_age_secs: number | null;
   retrying: number;
   paused_at: string | null;
+  paused_reason: string | null;
+  paused_by: string | null;
   last_lease_at: string | null;
   settings: ShownQueueSettings | null;
 }
@@ -28,7 +30,7 @@ export interface Queues {
 }
 
 export interface QueueDetail extends QueueDepth {
-  by_task: { task_name: string; waiting: number; running: number }[];
+  by_task: { task_name: string; waiting: number; scheduled: number; running: number }[];
   by_task_exact: boolean;
   next: { id: string; task_name: string; priority: number; scheduled_at: string }[];
   slots: { offered: number; in_use: number } | null;
@@ -38,6 +40,7 @@ export interface Worker {
   worker_id: string;
   queue_name: string;
   running: number;
+  running_jobs: { id: string; task_name: string; queue: string; started_at: string }[];
   last_seen_at: string;
   completed: number;
   failed: number;
@@ -63,6 +66,23 @@ export interface LimitUse {
 
 export interface LimitPage {
   limits: LimitUse[];
+  has_more: boolean;
+  next_cursor?: string;
+  warnings?: string[];
+}
+
+export interface AuditEntry {
+  at: string;
+  action: 'pause_queue' | 'resume_queue' | 'set_queue' | 'read_tenant';
+  target: string;
+  by: string;
+  request_id: string;
+  before: Record<string, unknown> | null;
+  after: Record<string, unknown> | null;
+}
+
+export interface AuditPage {
+  entries: AuditEntry[];
   has_more: boolean;
   next_cursor?: string;
   warnings?: string[];

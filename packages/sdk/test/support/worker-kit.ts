@@ -1,5 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { Millrace, silentLogger, task, type AnyTask, type Handler, type JsonObject, type Logger } from '@millrace/sdk';
+import {
+  Millrace,
+  silentLogger,
+  task,
+  type AnyTask,
+  type Handler,
+  type JobContext,
+  type JsonObject,
+  type Logger,
+} from '@millrace/sdk';
 import { Worker, type WorkerEvent, type WorkerOptions } from '@millrace/sdk/worker';
 import { onTestFinished } from 'vitest';
 import { KEY_A, useTestServer, WORKER_TOKEN, type TestServer } from '../../../server/test/support/server.js';
@@ -79,6 +88,23 @@ export const aborted = (signal: AbortSignal): Promise<unknown> =>
     if (signal.aborted) resolve(signal.reason);
     else signal.addEventListener('abort', () => resolve(signal.reason), { once: true });
   });
+
+/**
+ * A handler that ends with `until`, and what asks for a heartbeat of its job: by itself a worker sends none before half
+ * the lease is over, and a lease that is short enough to wait for that is lost on a machine that stands still.
+ */
+export function beating(
+  of: AnyTask,
+  until: (context: JobContext) => Promise<unknown>,
+): { readonly handler: Handler; readonly beat: () => void } {
+  let beats = 0;
+  let context: JobContext | undefined;
+  const handler = of.handle(async (_, given) => {
+    context = given;
+    await until(given);
+  });
+  return { handler, beat: () => context?.progress({ beats: ++beats }) };
+}
 
 /** A logger that keeps what it was told, without the fields. */
 export function recordingLogger(): {

@@ -104,8 +104,8 @@ describe.each([
     });
     expect(new Set(detail.byTask)).toEqual(
       new Set([
-        { task: 'plain', waiting: 1, running: 1 },
-        { task: 'other', waiting: 2, running: 0 },
+        { task: 'plain', waiting: 1, scheduled: 0, running: 1 },
+        { task: 'other', waiting: 1, scheduled: 1, running: 0 },
       ]),
     );
     expect(detail.next.map((each) => each.task)).toEqual(['plain', 'other', 'other']);
@@ -149,15 +149,18 @@ describe.each([
     expect(letters.map(({ id }) => id)).toContain(group!.latestId);
   });
 
+  /** An operation, once it has done its work. */
+  const ended = async (id: string) => {
+    const { operations } = stage.millrace;
+    await expect.poll(async () => (await operations.get(id)).status).toBe('completed');
+    return operations.get(id);
+  };
+
   it('cancels, replays and resumes in bulk', async () => {
     const { millrace } = stage;
     const { operations } = millrace;
     const queue = freshQueue();
     const [plain, broken] = [task({ name: 'plain', queue }), task({ name: 'broken', queue })];
-    const ended = async (id: string) => {
-      await expect.poll(async () => (await operations.get(id)).status).toBe('completed');
-      return operations.get(id);
-    };
     const jobs = [await millrace.enqueue(plain), await millrace.enqueue(plain)];
     await millrace.enqueue(broken);
     const flow = workflow({ name: `flow-${queue}` }).step('only', broken, {});
@@ -189,6 +192,35 @@ describe.each([
     expect(listed.map(({ id }) => id)).toEqual(expect.arrayContaining([cancelled.id, replayed.id, resumed.id]));
     await expect(operations.stop(cancelled.id)).rejects.toBeInstanceOf(AlreadyFinishedError);
     await expect(operations.get(jobs[0]!.id)).rejects.toBeInstanceOf(NotFoundError);
+  });
+
+  it('finds jobs by error and metadata, makes them due, and creates them anew', async () => {
+    const { millrace } = stage;
+    const { operations } = millrace;
+    const queue = freshQueue();
+    const [plain, broken] = [task({ name: 'plain', queue }), task({ name: 'broken', queue })];
+    const full = await millrace.enqueue(broken);
+    await workOff(stage, queue, [broken.handle(fails('Disk full on 7'))]);
+    const later = await millrace.enqueue(plain, {}, { delay: '1h', metadata: { source: 'signup' } });
+    await millrace.enqueue(plain, {}, { delay: '1h', metadata: { source: 'import' } });
+    const ids = async (filter: { error?: string; metadata?: Record<string, string> }) =>
+      (await millrace.jobs.list({ queue, ...filter }).toArray()).map(({ id }) => id);
+    expect(await ids({ error: 'disk FULL' })).toEqual([full.id]);
+    expect(await ids({ metadata: { source: 'signup' } })).toEqual([later.id]);
+    expect(await ids({ metadata: { source: 'sign' } })).toEqual([]);
+
+    const waiting = { filter: { queue, metadata: { source: 'signup' } } };
+    const one = { matched: { n: 1, exact: true } };
+    expect(await operations.previewRunJobsNow(waiting)).toMatchObject({ ...one, sample: [{ id: later.id }] });
+    const due = await ended((await operations.runJobsNow(waiting)).id);
+    expect(due).toMatchObject({ action: 'run_jobs_now', changed: 1 });
+    expect((await lease(stage, queue, { max_jobs: 5 })).map(({ job }) => job.id)).toEqual([later.id]);
+
+    const failed = { filter: { queue, error: 'disk full' } };
+    expect(await operations.previewRerunJobs(failed)).toMatchObject({ ...one, sample: [{ id: full.id }] });
+    const anew = await ended((await operations.rerunJobs(failed)).id);
+    expect(anew).toMatchObject({ action: 'rerun_jobs', changed: 1, outcome: { unfinished: 1 } });
+    expect(await ids({ metadata: { rerun_of: full.id } })).toHaveLength(1);
   });
 
   it.each([

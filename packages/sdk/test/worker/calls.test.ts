@@ -27,7 +27,7 @@ describe('a handler that calls other tasks', async () => {
     const job = await millrace.enqueue(parent);
     expect(await job.result()).toEqual({ one: { n: 8 }, all: [{ n: 2 }, { n: 4 }] });
     expect(starts).toBe(3);
-    expect(events.filter(({ type }) => type === 'suspended')).toHaveLength(2);
+    await until(() => events.filter(({ type }) => type === 'suspended').length === 2 || 'not told of both');
     const children = await childrenOf(millrace, job.id);
     expect(children.map(({ task, parentJobId }) => [task, parentJobId])).toEqual(Array(3).fill(['double', job.id]));
   });

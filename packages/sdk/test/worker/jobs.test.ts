@@ -11,6 +11,7 @@ import { jsonText } from '@millrace/sdk/worker';
 import { describe, expect, it } from 'vitest';
 import {
   aborted,
+  beating,
   freshTask,
   gate,
   KEY_B,
@@ -55,9 +56,15 @@ describe('jobs of a worker', async () => {
         ? Promise.resolve(new Response('{"error":"no route","code":"not_found"}', { status: 404 }))
         : fetch(input, init);
     const held = gate();
-    const { calls } = start([old.handle(() => held.opened)], { fetch: plain, lease: '3s' });
+    const { handler, beat } = beating(old, () => held.opened);
+    const { calls, events } = start([handler], { fetch: plain });
+    const beats = (): number => calls.filter((path) => path.endsWith('/heartbeat')).length;
     const job = await millrace.enqueue(old);
-    await until(() => calls.filter((path) => path.endsWith('/heartbeat')).length >= 2 || 'no plain heartbeats');
+    await until(() => events.some(({ type }) => type === 'started'));
+    for (const count of [1, 2]) {
+      beat();
+      await until(() => beats() >= count || 'no plain heartbeats');
+    }
     held.open();
     expect(await job.result()).toEqual({});
     expect(calls.filter((path) => path.endsWith('/complete'))).toHaveLength(1);
@@ -137,17 +144,14 @@ describe('jobs of a worker', async () => {
   it('stop when they are cancelled, and are not reported', async () => {
     const long = freshTask('long');
     let reason: unknown;
-    const { events, calls } = start(
-      [
-        long.handle(async (_, { signal }) => {
-          reason = await aborted(signal);
-        }),
-      ],
-      { lease: '3s' },
-    );
+    const { handler, beat } = beating(long, async ({ signal }) => {
+      reason = await aborted(signal);
+    });
+    const { events, calls } = start([handler]);
     const job = await millrace.enqueue(long);
     await until(() => events.some(({ type }) => type === 'started'));
     await job.cancel();
+    beat();
     await until(() => events.some(({ type }) => type === 'cancelled') || 'not told');
     expect(reason).toBeInstanceOf(JobCancelled);
     expect(calls.filter((path) => path === '/reports')).toEqual([]);
@@ -156,22 +160,19 @@ describe('jobs of a worker', async () => {
   it('know whether their lease is held', async () => {
     const careful = freshTask('careful');
     const answers: boolean[] = [];
-    const { events } = start(
-      [
-        careful.handle(async (_, { leased, signal }) => {
-          answers.push(leased());
-          await aborted(signal);
-          answers.push(leased());
-        }),
-      ],
-      { lease: '3s', poll: '1s' },
-    );
+    const { handler, beat } = beating(careful, async ({ leased, signal }) => {
+      answers.push(leased());
+      await aborted(signal);
+      answers.push(leased());
+    });
+    const { events } = start([handler]);
     const job = await millrace.enqueue(careful);
     await until(() => answers.length === 1);
     await job.cancel();
+    beat();
     await until(() => events.some(({ type }) => type === 'cancelled'));
     await until(() => answers.length === 2);
-    expect(answers[1]).toBe(false);
+    expect(answers).toEqual([true, false]);
   });
 
   it('tell their progress, and the next attempt what the last one said', async () => {
@@ -291,7 +292,8 @@ describe('jobs of a worker', async () => {
     const job = millrace.jobs.handle(known, body.job_id);
     const found = await until(async () => {
       const record = await job.get();
-      return record.status === 'pending' && record.deliveryCount === 1 ? record : record.status;
+      // It comes again when its pause is over, which may be before this look.
+      return record.status === 'pending' && record.deliveryCount > 0 ? record : record.status;
     });
     expect(found).toMatchObject({ retryCount: 0, errorMessage: null });
     expect(found.scheduledAt.getTime() - found.createdAt.getTime()).toBeGreaterThanOrEqual(5_000);

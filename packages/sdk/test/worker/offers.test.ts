@@ -1,6 +1,6 @@
 import { AuthError, Millrace, silentLogger } from '@millrace/sdk';
 import { describe, expect, it } from 'vitest';
-import { ADMIN_TOKEN, freshTask, gate, pathOf, until, useWorkerKit } from '../support/worker-kit.js';
+import { ADMIN_TOKEN, beating, freshTask, gate, pathOf, until, useWorkerKit } from '../support/worker-kit.js';
 
 describe('a worker', async () => {
   const { millrace, server, start } = await useWorkerKit();
@@ -49,25 +49,19 @@ describe('a worker', async () => {
     const quick = freshTask('quick', { retries: { delay: '1h' } });
     const { open, opened } = gate();
     let taken = false;
-    const { events, worker } = start(
-      [
-        quick.handle(() => {
-          throw new Error('tried again later');
-        }),
-      ],
-      {
-        lease: '1s',
-        fetch: async (input, init) => {
-          const answer = await globalThis.fetch(input, init);
-          // The server has taken the report; its answer arrives after heartbeats have said that the lease is gone.
-          if (pathOf(input).endsWith('/reports')) {
-            taken = true;
-            await opened;
-          } else if (pathOf(input).endsWith('/heartbeats') && taken) setTimeout(open, 50);
-          return answer;
-        },
+    const { handler, beat } = beating(quick, () => Promise.reject(new Error('tried again later')));
+    const { events, worker } = start([handler], {
+      fetch: async (input, init) => {
+        const answer = await globalThis.fetch(input, init);
+        // The server has taken the report; its answer arrives after heartbeats have said that the lease is gone.
+        if (pathOf(input).endsWith('/reports')) {
+          taken = true;
+          beat();
+          await opened;
+        } else if (pathOf(input).endsWith('/heartbeats') && taken) setTimeout(open, 50);
+        return answer;
       },
-    );
+    });
     await millrace.enqueue(quick);
     await until(() => events.some(({ type }) => type === 'failed' || type === 'lease_lost'));
     expect(events.map(({ type }) => type)).not.toContain('lease_lost');

@@ -1,6 +1,6 @@
 import {
   QUEUE_TENANTS_SHOWN,
-  type AdminOverview,
+  WORKER_JOBS_SHOWN,
   type AdminQueue,
   type AdminTenant,
   type Count,
@@ -8,39 +8,55 @@ import {
 } from '@millrace/contract';
 import { mergedPlots } from '../domain/ends-by-tenant.js';
 import { isUnavailable } from '../domain/errors.js';
-import type { AdminApi } from '../engine/api.js';
-import { cursorAfter, NAME_CURSOR, namesCursor } from '../engine/shared/cursor.js';
-import { away, type Cell } from './cell.js';
+import type { AdminApi, AuditRead, Deed, Missed } from '../engine/api.js';
+import { AUDIT_CURSOR, cursorAfter, NAME_CURSOR, namesCursor } from '../engine/shared/cursor.js';
+import { away, present, type Cell } from './cell.js';
 
 /**
- * What operators see and do, over all cells. An answer is of all of them: if one does not answer, the error names it.
- * What changes a queue changes it in every cell; said again, it does the same, so whoever was refused says it again.
+ * What operators see and do, over all cells. A read is answered with what those have that answer, and the others are
+ * named. What changes a queue changes it in every cell, or the error names the one that did not answer; said again, it
+ * does the same, so whoever was refused says it again.
  */
 const MAX_QUEUES = 1_000;
 const MAX_WORKERS = 1_000;
 
-export function adminOver(cells: readonly Cell[]): AdminApi {
+export function adminOver(cells: readonly Cell[]): Omit<AdminApi, 'noteRead'> {
   const all = <T>(ask: (admin: AdminApi) => Promise<T>): Promise<T[]> =>
-    Promise.all(
-      cells.map(async (cell) => {
-        if (cell.isAway()) throw away(cell);
-        return ask(cell.engine.api.admin).catch((error: unknown) => {
-          throw isUnavailable(error) ? away(cell, error) : error;
-        });
-      }),
-    );
-  const queues = async (): Promise<AdminQueue[]> => mergedQueues(await all((admin) => admin.queues()));
+    Promise.all(cells.map((cell) => asked(cell, ask)));
+  /** Of those that answer; fails if none does. */
+  const some = async <T>(missed: Missed, ask: (admin: AdminApi) => Promise<T>): Promise<T[]> => {
+    const found: T[] = [];
+    const refusals: unknown[] = [];
+    const names = new Set<string>();
+    const answers = await Promise.allSettled(cells.map((cell) => asked(cell, ask)));
+    answers.forEach((answer, n) => {
+      if (answer.status === 'fulfilled') return found.push(answer.value);
+      if (!isUnavailable(answer.reason)) throw answer.reason as Error;
+      refusals.push(answer.reason);
+      return names.add(cells[n]!.name);
+    });
+    if (found.length === 0) throw refusals[0] as Error;
+    names.forEach(missed);
+    return found;
+  };
+  const queues = async (missed: Missed): Promise<AdminQueue[]> =>
+    mergedQueues(await some(missed, (admin) => admin.queues(missed)));
+  /** One instant for all of them, so that they record the same. */
+  const atOnce = async (deed: Deed): Promise<Deed> => ({
+    ...deed,
+    at: await present(cells)[0]!.engine.api.system.now(),
+  });
   return {
-    overview: async () => {
-      const [parts, named] = await Promise.all([all((admin) => admin.overview()), queues()]);
+    overview: async (missed) => {
+      const [parts, named] = await Promise.all([some(missed, (admin) => admin.overview(missed)), queues(missed)]);
       return mergedOverview(
         parts,
         named.filter(({ pending, scheduled, running }) => pending + scheduled + running > 0),
       );
     },
     queues,
-    tenants: async (query) => {
-      const parts = await all((admin) => admin.tenants(query));
+    tenants: async (query, missed) => {
+      const parts = await some(missed, (admin) => admin.tenants(query, missed));
       const { items, last } = page(
         parts.map(({ tenants, nextCursor }) => ({ items: tenants, nextCursor })),
         query.limit,
@@ -48,10 +64,10 @@ export function adminOver(cells: readonly Cell[]): AdminApi {
       );
       return { tenants: items, nextCursor: last === null ? null : cursorAfter(NAME_CURSOR, last.tenant_id) };
     },
-    workers: async () => mergedWorkers((await all((admin) => admin.workers())).flat()),
-    series: async (query) => mergedPlots(await all((admin) => admin.series(query))),
-    limits: async (query) => {
-      const parts = await all((admin) => admin.limits(query));
+    workers: async (missed) => mergedWorkers((await some(missed, (admin) => admin.workers(missed))).flat()),
+    series: async (query, missed) => mergedPlots(await some(missed, (admin) => admin.series(query, missed))),
+    limits: async (query, missed) => {
+      const parts = await some(missed, (admin) => admin.limits(query, missed));
       const { items, last } = page(
         parts.map(({ limits, nextCursor }) => ({ items: limits, nextCursor })),
         query.limit,
@@ -60,11 +76,31 @@ export function adminOver(cells: readonly Cell[]): AdminApi {
       const after = last && cursorAfter(namesCursor(3), [last.tenant_id, last.queue, last.key]);
       return { limits: items, nextCursor: after };
     },
-    settings: async (queue) => (await all((admin) => admin.settings(queue)))[0]!,
-    set: async (queue, settings) => (await all((admin) => admin.set(queue, settings)))[0]!,
-    pause: async (queue) => void (await all((admin) => admin.pause(queue))),
-    resume: async (queue) => void (await all((admin) => admin.resume(queue))),
+    // They are the same in all.
+    settings: async (queue) => (await some(nobody, (admin) => admin.settings(queue)))[0]!,
+    set: async (queue, settings, deed) => {
+      const told = await atOnce(deed);
+      return (await all((admin) => admin.set(queue, settings, told)))[0]!;
+    },
+    pause: async (queue, reason, deed) => {
+      const told = await atOnce(deed);
+      await all((admin) => admin.pause(queue, reason, told));
+    },
+    resume: async (queue, deed) => {
+      const told = await atOnce(deed);
+      await all((admin) => admin.resume(queue, told));
+    },
+    audit: async (query, missed) => mergedAudit(await some(missed, (admin) => admin.audit(query, missed)), query.limit),
   };
+}
+
+const nobody: Missed = () => undefined;
+
+async function asked<T>(cell: Cell, ask: (admin: AdminApi) => Promise<T>): Promise<T> {
+  if (cell.isAway()) throw away(cell);
+  return ask(cell.engine.api.admin).catch((error: unknown) => {
+    throw isUnavailable(error) ? away(cell, error) : error;
+  });
 }
 
 /** The first of the pages in the order of `keyOf`; `last`: where the next one begins, if there is more. */
@@ -110,7 +146,7 @@ function mergedCounts<K extends string>(parts: readonly Readonly<Record<K, Count
   return Object.fromEntries(names.map((name) => [name, counted(parts.map((part) => part[name]))])) as Record<K, Count>;
 }
 
-type Overview = Omit<AdminOverview, 'version'>;
+type Overview = Awaited<ReturnType<AdminApi['overview']>>;
 
 function mergedOverview(parts: readonly Overview[], busy: readonly AdminQueue[]): Overview {
   return {
@@ -148,11 +184,28 @@ const bothOf = (a: AdminQueue, b: AdminQueue): AdminQueue => ({
   retrying: a.retrying + b.retrying,
   running: a.running + b.running,
   oldest_pending_age_secs: most([a.oldest_pending_age_secs, b.oldest_pending_age_secs]),
-  paused_at: a.paused_at ?? b.paused_at,
+  ...pauseOf(a.paused_at === null ? b : a),
   last_lease_at: latest([a.last_lease_at, b.last_lease_at]),
   settings: a.settings ?? b.settings,
   tenants: [...a.tenants, ...b.tenants].sort((one, two) => held(two) - held(one)).slice(0, QUEUE_TENANTS_SHOWN),
 });
+
+const pauseOf = ({ paused_at, paused_reason, paused_by }: AdminQueue) => ({ paused_at, paused_reason, paused_by });
+
+/** What concerns all of them is the same entry in each that it changed. */
+function mergedAudit(parts: readonly AuditRead[], limit: number): AuditRead {
+  const known = new Map(parts.flatMap(({ entries }) => entries).map((entry) => [entry.id, entry]));
+  const sorted = [...known.values()].sort(
+    (a, b) => compareNames([withoutZ(b.at)], [withoutZ(a.at)]) || compareNames([b.id], [a.id]),
+  );
+  const entries = sorted.slice(0, limit);
+  const last = entries.at(-1);
+  const hasMore = sorted.length > limit || parts.some(({ nextCursor }) => nextCursor !== null);
+  return { entries, nextCursor: hasMore && last ? cursorAfter(AUDIT_CURSOR, last) : null };
+}
+
+/** Then they can be compared as text, however many fractional digits they have. */
+const withoutZ = (at: string): string => at.replace('Z', '');
 
 function mergedWorkers(workers: readonly Worker[]): Worker[] {
   const known = new Map<string, Worker>();
@@ -171,6 +224,9 @@ function mergedWorkers(workers: readonly Worker[]): Worker[] {
 const workerOf = (a: Worker, b: Worker): Worker => ({
   ...a,
   running: a.running + b.running,
+  running_jobs: [...a.running_jobs, ...b.running_jobs]
+    .sort((one, two) => Date.parse(one.started_at) - Date.parse(two.started_at))
+    .slice(0, WORKER_JOBS_SHOWN),
   completed: a.completed + b.completed,
   failed: a.failed + b.failed,
   expired: a.expired + b.expired,

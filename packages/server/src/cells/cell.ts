@@ -8,6 +8,8 @@ export interface Cell {
   readonly engine: EngineParts;
   /** Its database is out of reach: callers are told at once, and the others are served as ever. */
   readonly isAway: () => boolean;
+  /** Aborts when tenants leave this cell: who follows something of theirs has to follow it elsewhere. */
+  readonly moved: () => AbortSignal;
 }
 
 /** Who leads where. Throws if the cell is away. */
@@ -16,6 +18,8 @@ export interface Doors {
   readonly ofTenant: (tenant: string) => Engine;
   /** What is no id was never given out: any cell says so. */
   readonly ofId: (id: string) => Engine;
+  /** Until the signal aborts, or what the id names leaves its cell. */
+  readonly whileHere: (id: string, signal: AbortSignal) => AbortSignal;
 }
 
 export const away = ({ name }: Pick<Cell, 'name'>, cause?: unknown): Error =>

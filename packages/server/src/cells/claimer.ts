@@ -1,5 +1,5 @@
 import { isUnavailable } from '../domain/errors.js';
-import { shareOut, type CellHeads } from '../domain/heads.js';
+import { doubted, shareOut, type CellHeads } from '../domain/heads.js';
 import type { HeldJob } from '../engine/leases/bundle.js';
 import { byClaimOrder, type Claim, type Claimer } from '../engine/leases/claim.js';
 import type { QueueHead } from '../engine/leases/idle-queues.js';
@@ -10,12 +10,13 @@ import { away, present, type Cell } from './cell.js';
 /**
  * Claims over several databases. It looks at what each could give out, and claims from those that hold the first jobs
  * in claim order, as many as they hold of them: exact for one claimer, and approximate while others claim the same
- * jobs. What others took meanwhile is made up for by the databases that have more.
+ * jobs. What others took meanwhile is made up for by the databases that have more. A look is good for the claims that
+ * follow within a moment (engine/leases/peeked-heads.ts).
  *
  * A database that does not answer a look within SLOW_MS is passed over until it does.
  */
 const SLOW_MS = 1_000;
-const NOTHING: CellHeads = { heads: [], gated: false };
+const NOTHING: CellHeads = { heads: [], more: false, gated: false };
 
 type ClaimCell = Pick<Cell, 'name' | 'isAway'> & { readonly engine: { readonly claimer: Claimer } };
 
@@ -53,7 +54,7 @@ export class CellsClaimer {
       const used = new Set(shares.flatMap(({ places }, n) => places.slice(0, filled[n]!.jobs.length)));
       free = free.filter((place) => !used.has(place));
       const hasMore = shares.filter(({ seen, places }, n) => {
-        return !filled[n]!.isShort && (seen.gated || seen.heads.length > places.length);
+        return !filled[n]!.isShort && (seen.gated || seen.more || seen.heads.length > places.length);
       });
       if (cut || free.length === 0 || hasMore.length === 0 || !filled.some(({ isShort }) => isShort)) break;
       asked = hasMore.map(({ cell }) => cell);
@@ -80,14 +81,35 @@ export class CellsClaimer {
   }
 
   async #look(queue: string, cells: readonly ClaimCell[], free: readonly number[]): Promise<Share[]> {
-    const seen = await this.#askAll(cells, ({ engine }) => engine.claimer.peek(queue, free.length));
-    const found = seen.map((answer) => answer ?? NOTHING);
+    const count = free.length;
+    const known = cells.map(({ engine }) => engine.claimer.peeked(queue, count));
+    const seen = await this.#see(queue, cells, known, count);
+    let shares = shareOut(seen, count);
+    const doubtful = doubted(known, shares, count);
+    if (doubtful.some(Boolean)) {
+      const sure = seen.map((heads, n) => (doubtful[n] ? null : heads));
+      seen.splice(0, seen.length, ...(await this.#see(queue, cells, sure, count)));
+      shares = shareOut(seen, count);
+    }
     let next = 0;
-    return shareOut(found, free.length).flatMap((count, n) => {
-      const places = free.slice(next, (next += count));
+    return shares.flatMap((share, n) => {
+      const places = free.slice(next, (next += share));
       // A database whose jobs all come later than those of the others may still make up for what those do not have.
-      return count > 0 || found[n]!.heads.length > 0 ? [{ cell: cells[n]!, seen: found[n]!, places }] : [];
+      return share > 0 || seen[n]!.heads.length > 0 ? [{ cell: cells[n]!, seen: seen[n]!, places }] : [];
     });
+  }
+
+  /** Looks where nothing is known. */
+  async #see(
+    queue: string,
+    cells: readonly ClaimCell[],
+    known: readonly (CellHeads | null)[],
+    count: number,
+  ): Promise<CellHeads[]> {
+    const unknown = cells.filter((_, n) => known[n] === null);
+    const found = await this.#askAll(unknown, ({ engine }) => engine.claimer.peek(queue, count));
+    const heads = new Map(unknown.map((cell, place) => [cell, found[place]]));
+    return cells.map((cell, n) => known[n] ?? heads.get(cell) ?? NOTHING);
   }
 
   /** What could be claimed must reach the caller, whatever happens to the other claims. */

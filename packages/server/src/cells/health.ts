@@ -10,8 +10,13 @@ export class CellHealth {
   #stopped = false;
   #timer: NodeJS.Timeout | null = null;
 
-  /** `probe` fails while the database is out of reach. */
-  constructor(private readonly probe: () => Promise<unknown>) {}
+  #said = '';
+
+  /** `probe` fails while the database is out of reach, or not what it is taken for. `tell` is told why, once. */
+  constructor(
+    private readonly probe: () => Promise<unknown>,
+    private readonly tell: (why: string) => void = () => undefined,
+  ) {}
 
   get isAway(): boolean {
     return this.#isAway;
@@ -33,8 +38,17 @@ export class CellHealth {
     try {
       await this.probe();
       this.#isAway = false;
-    } catch {
+      this.#said = '';
+    } catch (error) {
+      const why = reasonOf(error);
+      if (why !== this.#said) this.tell((this.#said = why));
       if (!this.#stopped) this.#timer = setTimeout(() => void this.#ask(), PROBE_MS);
     }
   }
 }
+
+/** What the database said, rather than what callers are told. */
+const reasonOf = (error: unknown): string => {
+  const { message, cause } = error as Error;
+  return cause instanceof Error && cause.message !== '' ? cause.message : message;
+};

@@ -28,12 +28,13 @@ export function createRoom({ cells, map, polls, ready }: RoomOptions): Engine {
   };
   const doors: Doors = {
     cells,
+    whileHere: (id, signal) => (isUuid(id) ? AbortSignal.any([signal, cells[map.ofId(id)]!.moved()]) : signal),
     ofTenant: (tenant) => at(map.ofTenant(tenant)),
     ofId: (id) => (isUuid(id) ? at(map.ofId(id)) : present(cells)[0]!.engine.api),
   };
   const letters = (tenant: string, id: string): DeadLettersApi =>
     (NUMBER.test(id) ? at(map.ofDeadLetter(tenant, id)) : doors.ofTenant(tenant)).deadLetters;
-  const { ofTenant, ofId } = doors;
+  const { ofTenant, ofId, whileHere } = doors;
   return {
     jobs: jobsOver(doors, map),
     worker: workerOver(doors, map, polls),
@@ -52,7 +53,7 @@ export function createRoom({ cells, map, polls, ready }: RoomOptions): Engine {
       resume: async (tenant, id, spec, key) => ofId(id).workflows.resume(tenant, id, spec, key),
       previewResume: async (tenant, id, spec) => ofId(id).workflows.previewResume(tenant, id, spec),
       steps: async (tenant, id) => ofId(id).workflows.steps(tenant, id),
-      watch: async (tenant, id, signal) => ofId(id).workflows.watch(tenant, id, signal),
+      watch: async (tenant, id, signal) => ofId(id).workflows.watch(tenant, id, whileHere(id, signal)),
       diagram: async (tenant, id) => ofId(id).workflows.diagram(tenant, id),
     },
     crons: {
@@ -83,12 +84,15 @@ export function createRoom({ cells, map, polls, ready }: RoomOptions): Engine {
       workers: async (tenant) => ofTenant(tenant).insight.workers(tenant),
       limits: async (tenant, query) => ofTenant(tenant).insight.limits(tenant, query),
     },
-    admin: adminOver(cells),
+    admin: {
+      ...adminOver(cells),
+      noteRead: async (tenant, deed) => ofTenant(tenant).admin.noteRead(tenant, deed),
+    },
     system: systemOver(cells, map, ready),
   };
 }
 
-function jobsOver({ cells, ofTenant, ofId }: Doors, map: CellMap): JobsApi {
+function jobsOver({ cells, ofTenant, ofId, whileHere }: Doors, map: CellMap): JobsApi {
   return {
     create: async (tenant, spec, key) => ofTenant(tenant).jobs.create(tenant, spec, key),
     createBatch: async (tenant, specs, key) => ofTenant(tenant).jobs.createBatch(tenant, specs, key),
@@ -99,9 +103,9 @@ function jobsOver({ cells, ofTenant, ofId }: Doors, map: CellMap): JobsApi {
     summaries: async (tenant, query) => ofTenant(tenant).jobs.summaries(tenant, query),
     ended: async (tenant, query) => ofTenant(tenant).jobs.ended(tenant, query),
     cancel: async (tenant, id) => ofId(id).jobs.cancel(tenant, id),
-    watch: async (tenant, id, signal) => ofId(id).jobs.watch(tenant, id, signal),
+    watch: async (tenant, id, signal) => ofId(id).jobs.watch(tenant, id, whileHere(id, signal)),
     attempts: async (tenant, id) => ofId(id).jobs.attempts(tenant, id),
-    logs: async (tenant, id, query, signal) => ofId(id).jobs.logs(tenant, id, query, signal),
+    logs: async (tenant, id, query, signal) => ofId(id).jobs.logs(tenant, id, query, whileHere(id, signal)),
     runNow: async (tenant, id) => ofId(id).jobs.runNow(tenant, id),
     wait: async (tenant, id, secs, signal) => ofId(id).jobs.wait(tenant, id, secs, signal),
     waitForMany: async (tenant, query, signal) => {
@@ -111,12 +115,14 @@ function jobsOver({ cells, ofTenant, ofId }: Doors, map: CellMap): JobsApi {
       if (others.length === 0) return home.waitForMany(tenant, query, signal);
       // Those are refused if they are another tenant's, and otherwise unknown: there is nothing to wait for.
       const now: WaitQuery = { ids: others, until: 'all', waitSecs: 0 };
-      for (const [cell, ids] of byCell(others, map))
+      for (const ids of byCell(others, map)) {
+        const cell = cells[map.ofId(ids[0]!)]!;
         await ofId(ids[0]!)
           .jobs.waitForMany(tenant, { ...now, ids }, signal)
           .catch((error: unknown) => {
-            throw cells[cell]!.isAway() ? away(cells[cell]!, error) : error;
+            throw cell.isAway() ? away(cell, error) : error;
           });
+      }
       const own = query.ids.filter(isOwn);
       const found = own.length === 0 ? NONE : await home.waitForMany(tenant, { ...query, ids: own }, signal);
       const missing = new Set([...found.missing, ...others]);
@@ -129,13 +135,13 @@ function jobsOver({ cells, ofTenant, ofId }: Doors, map: CellMap): JobsApi {
 
 const NONE: WaitResult = { ended: [], pending: [], missing: [] };
 
-function byCell(ids: readonly string[], map: CellMap): ReadonlyMap<number, string[]> {
+function byCell(ids: readonly string[], map: CellMap): string[][] {
   const groups = new Map<number, string[]>();
   for (const id of ids) {
     const cell = map.ofId(id);
     groups.set(cell, [...(groups.get(cell) ?? []), id]);
   }
-  return groups;
+  return [...groups.values()];
 }
 
 function durableOver({ ofTenant, ofId }: Doors): DurableApi {
@@ -154,6 +160,7 @@ function systemOver(cells: readonly Cell[], map: CellMap, ready: () => Promise<b
   const any = (): SystemApi => present(cells)[0]!.engine.api.system;
   return {
     ready,
+    cells: () => cells.map(({ name, isAway }) => ({ name, up: !isAway() })),
     tasks: async () => any().tasks(),
     unregistered: async (tasks) => any().unregistered(tasks),
     now: async () => any().now(),

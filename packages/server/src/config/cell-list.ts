@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { parseRange, problemOf, type BucketRange } from '../domain/cells.js';
+import { parseRange, problemOf, rangeText, type BucketRange } from '../domain/cells.js';
 import { UsageError } from './read-options.js';
-import { postgresUrl } from './values.js';
+import { MAX_CELLS, postgresUrl } from './values.js';
 
 /**
  * The list of `--cells FILE`: which databases make up the service, and which tenants each of them holds. JSON, because
@@ -19,7 +19,6 @@ export interface CellAddress {
   readonly directUrl: string | null;
 }
 
-const MAX_CELLS = 256;
 const NAME = /^[a-z0-9][a-z0-9_.-]{0,62}$/i;
 const FIELDS = new Set(['name', 'buckets', 'database_url', 'direct_database_url', 'pooler']);
 
@@ -44,6 +43,18 @@ export function readCellList(file: string): readonly CellAddress[] {
   const problem = problemOf(cells);
   if (problem !== null) throw refuse(`is wrong: ${problem}`);
   return cells;
+}
+
+/** What `readCellList` reads. It holds passwords. */
+export function cellListText(cells: readonly CellAddress[]): string {
+  const entries = cells.map(({ name, range, url, pooler, directUrl }) => ({
+    name,
+    buckets: rangeText(range),
+    database_url: url,
+    ...(pooler !== 'none' && { pooler }),
+    ...(directUrl !== null && { direct_database_url: directUrl }),
+  }));
+  return `${JSON.stringify(entries, null, 2)}\n`;
 }
 
 function cellOf(entry: unknown): CellAddress {

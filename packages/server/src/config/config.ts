@@ -72,9 +72,9 @@ function address(values: OptionValues): Pick<Config, 'database' | 'pooler' | 'di
     return address;
   }
   if (address.database.kind === 'url') return address;
-  if (address.database.kind === 'cells')
-    throw new UsageError('--pooler is for one database; with several, their list says which are behind one');
-  throw new UsageError('--pooler is for a database with a URL; the embedded one is always reached directly');
+  if (address.database.kind === 'embedded')
+    throw new UsageError('--pooler is for a database with a URL; the embedded one is always reached directly');
+  throw new UsageError('--pooler is for one database; with several, the list of --cells says which are behind one');
 }
 
 function database(values: OptionValues): DatabaseAddress {
@@ -152,6 +152,7 @@ export function configSecrets(config: Config): readonly string[] {
 
 function urlsOf(address: DatabaseAddress): readonly (string | null)[] {
   if (address.kind === 'url') return [address.url];
+  if (address.kind === 'urls') return address.urls;
   return address.kind === 'cells' ? readCellList(address.file).flatMap(({ url, directUrl }) => [url, directUrl]) : [];
 }
 

@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { NAME_MAX_LENGTH } from '@millrace/contract';
+import { characterCount, isStorableText } from '../domain/text.js';
 import { checkDistinct, credentialsOf, secretsOf, type CredentialSet } from './credentials.js';
 import { UsageError } from './read-options.js';
 import { apiKeys, bearerToken, characters, InvalidValue } from './values.js';
@@ -105,7 +106,7 @@ function withFile(set: CredentialSet, option: FileOption, lines: readonly string
     case 'workerTokenFile':
       return { ...set, workerTokens: addTo(set.workerTokens, workerTokens(lines)) };
     case 'adminTokenFile':
-      return { ...set, adminTokens: [...set.adminTokens, ...lines.map(tokenOfLine)] };
+      return { ...set, adminTokens: withNames(set.adminTokens, adminTokens(lines)) };
   }
 }
 
@@ -130,6 +131,31 @@ function workerTokens(lines: readonly string[]): ReadonlyMap<string, ReadonlySet
   }
   return tokens;
 }
+
+/** `TOKEN`, or `TOKEN NAME`: what stands behind the token is what the operator is called. */
+function adminTokens(lines: readonly string[]): ReadonlyMap<string, string | null> {
+  const tokens = new Map<string, string | null>();
+  for (const [index, line] of lines.entries()) {
+    const [, token = '', name = ''] = /^(\S+)\s*(.*)$/.exec(line) ?? [];
+    const known = tokenOfLine(token, index);
+    const operator = name === '' ? null : operatorOf(name, index);
+    if (tokens.has(known) && tokens.get(known) !== operator)
+      throw new InvalidValue(`line ${index + 1} gives a token another name`);
+    tokens.set(known, operator);
+  }
+  return tokens;
+}
+
+function operatorOf(name: string, index: number): string {
+  if (isStorableText(name) && characterCount(name) <= NAME_MAX_LENGTH) return name;
+  throw new InvalidValue(`line ${index + 1} has a name that is longer than ${NAME_MAX_LENGTH} characters, or no text`);
+}
+
+/** A token of a flag may have its name in the file. */
+const withNames = (
+  flags: ReadonlyMap<string, string | null>,
+  file: ReadonlyMap<string, string | null>,
+): ReadonlyMap<string, string | null> => new Map([...flags, ...file]);
 
 /** Null stands for every queue. */
 function queuesOf(names: readonly string[], index: number): ReadonlySet<string> | null {

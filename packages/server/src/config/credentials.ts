@@ -10,7 +10,8 @@ export interface CredentialSet {
   readonly jwtSecrets: readonly string[];
   /** Token to the queues that it is limited to; null: all of them. */
   readonly workerTokens: ReadonlyMap<string, ReadonlySet<string> | null>;
-  readonly adminTokens: readonly string[];
+  /** Token to the name of the operator; null: it has none. */
+  readonly adminTokens: ReadonlyMap<string, string | null>;
 }
 
 /** The credentials that flags and variables hold. */
@@ -29,7 +30,7 @@ export function credentialsOf(flags: FlagCredentials): CredentialSet {
     readKeys,
     jwtSecrets: jwtSecret === null ? [] : [jwtSecret],
     workerTokens: new Map(workerToken === null ? [] : [[workerToken, null]]),
-    adminTokens: adminToken === null ? [] : [adminToken],
+    adminTokens: new Map(adminToken === null ? [] : [[adminToken, null]]),
   };
 }
 
@@ -45,10 +46,10 @@ export function checkDistinct({ apiKeys, readKeys, workerTokens, adminTokens }: 
   if ([...readKeys.keys()].some((token) => apiKeys.has(token))) {
     throw new UsageError('a token is in both --read-keys and --api-keys, so it is unclear whether it may write');
   }
-  if (adminTokens.some(isWorker)) {
+  if ([...adminTokens.keys()].some(isWorker)) {
     throw new UsageError('--admin-token is also the --worker-token; operators and workers must not share one');
   }
-  const shared = adminTokens.find((token) => apiKeys.has(token) || readKeys.has(token));
+  const shared = [...adminTokens.keys()].find((token) => apiKeys.has(token) || readKeys.has(token));
   if (shared !== undefined) {
     const keys = apiKeys.has(shared) ? '--api-keys' : '--read-keys';
     throw new UsageError(`--admin-token is also a token of ${keys}; operators and tenants must not share one`);
@@ -60,7 +61,7 @@ export const secretsOf = ({ apiKeys, readKeys, jwtSecrets, workerTokens, adminTo
   ...readKeys.keys(),
   ...jwtSecrets,
   ...workerTokens.keys(),
-  ...adminTokens,
+  ...adminTokens.keys(),
 ];
 
 /** Tokens that are shorter are worth a warning. */
@@ -78,7 +79,7 @@ export function warningsAbout(set: CredentialSet): readonly string[] {
     ...numbered(set.apiKeys.keys(), '--api-keys'),
     ...numbered(set.readKeys.keys(), '--read-keys'),
     ...named([...set.workerTokens.keys()], '--worker-token'),
-    ...named(set.adminTokens, '--admin-token'),
+    ...named([...set.adminTokens.keys()], '--admin-token'),
   ];
   const short = tokens
     .filter(([, token]) => token.length < SHORT_TOKEN)

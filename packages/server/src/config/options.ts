@@ -18,6 +18,7 @@ import {
   postgresUrl,
   secret,
   someOf,
+  traceUrl,
   type DatabaseAddress,
   type Reader,
 } from './values.js';
@@ -38,6 +39,8 @@ export interface Option<T> {
   readonly isSecret?: true;
   /** An empty variable is a mistake, where elsewhere it counts as unset. */
   readonly refuseEmpty?: true;
+  /** Its flag may be given several times. `read` gets all of them, a line each. */
+  readonly isRepeatable?: true;
 }
 
 const option = <T>(
@@ -182,14 +185,21 @@ export const OPTIONS = {
     'worker tokens, one per line, each followed by its queues, or by * for every queue',
     RELOADED,
   ),
-  adminTokenFile: option('admin-token-file', 'FILE', optional(anyText), null, 'admin tokens, one per line', RELOADED),
+  adminTokenFile: option(
+    'admin-token-file',
+    'FILE',
+    optional(anyText),
+    null,
+    'admin tokens, one per line, each with the name of its operator behind it, if it has one',
+    RELOADED,
+  ),
   databaseUrl: option<DatabaseAddress | null>(
     'database-url',
     'URL',
     databaseAddress,
     null,
-    'postgres://..., or embedded:DIR for an embedded PostgreSQL',
-    { env: 'DATABASE_URL', isSecret: true, fallbackText: 'embedded with --dev' },
+    'postgres://..., or embedded:DIR for an embedded PostgreSQL; several spread the tenants over them',
+    { env: 'DATABASE_URL', isSecret: true, isRepeatable: true, fallbackText: 'embedded with --dev' },
   ),
   cells: option<number | string | null>(
     'cells',
@@ -272,6 +282,14 @@ export const OPTIONS = {
     null,
     'send spans of traced requests and jobs to this OpenTelemetry collector (OTLP over HTTP)',
     { fallbackText: 'none; nothing is traced' },
+  ),
+  traceUrl: option(
+    'trace-url',
+    'URL',
+    optional(traceUrl),
+    null,
+    'where traces are shown, with {trace_id} in the place of their id; the dashboard links to it',
+    { fallbackText: 'none; there are no links' },
   ),
   shutdownSecs: option(
     'shutdown-secs',

@@ -44,8 +44,11 @@ function readFlags(argv: readonly string[]): ReadonlyMap<string, Source> {
     if (each === undefined || !token.rawName.startsWith('--')) {
       throw new UsageError(`unknown flag ${token.rawName}; ${MEANT[token.rawName] ?? 'see --help'}`);
     }
-    if (flags.has(each.flag)) throw new UsageError(`${token.rawName} is given more than once`);
-    flags.set(each.flag, [token.rawName, flagText(each, token)]);
+    const before = flags.get(each.flag);
+    if (before && !each.isRepeatable) throw new UsageError(`${token.rawName} is given more than once`);
+    const text = flagText(each, token);
+    if (before && text.trim() === '') throw new UsageError(`${token.rawName} must not be empty`);
+    flags.set(each.flag, [token.rawName, before ? `${before[1]}\n${text}` : text]);
     previous = token.rawName;
   }
   return flags;

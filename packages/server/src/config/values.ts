@@ -156,12 +156,28 @@ export const httpUrl: Reader<string> = (text) => {
   return url;
 };
 
+/** What stands for the id of a trace in `--trace-url`. */
+const TRACE_ID = '{trace_id}';
+
+/** A link is made of it: it must lead to a page and to nothing else. */
+export const traceUrl: Reader<string> = (text) => {
+  const url = text.trim();
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url.replaceAll(TRACE_ID, '0')))
+    throw new InvalidValue('must begin with http:// or https://');
+  if (!url.includes(TRACE_ID)) throw new InvalidValue(`must have ${TRACE_ID} where the id of a trace belongs`);
+  return url;
+};
+
 export type DatabaseAddress =
   | { readonly kind: 'url'; readonly url: string }
+  /** Several, which know themselves what each of them holds. */
+  | { readonly kind: 'urls'; readonly urls: readonly string[] }
   /** `cells`: how many databases it has; absent: one. */
   | { readonly kind: 'embedded'; readonly dir: string; readonly cells?: number }
   /** Several, which a file lists. */
   | { readonly kind: 'cells'; readonly file: string };
+
+export const MAX_CELLS = 256;
 
 /** How many, or a file that lists them. */
 export const cellList: Reader<number | string> = (text) => {
@@ -169,7 +185,27 @@ export const cellList: Reader<number | string> = (text) => {
   return integer(1, 64)(text);
 };
 
+/** Where one of several addresses ends: a comma alone may stand within one. */
+const BETWEEN = /\n|[\s,]+(?=postgres(?:ql)?:\/\/)/;
+
+/** One, or several that are divided by commas, spaces or lines. */
 export const databaseAddress: Reader<DatabaseAddress> = (text) => {
+  const entries = text.trim().split(BETWEEN);
+  if (entries.length === 1) return oneDatabase(text);
+  if (entries.length > MAX_CELLS) throw new InvalidValue(`must name at most ${MAX_CELLS} databases`);
+  const urls = entries.map((entry, index) => {
+    try {
+      return postgresUrl(entry);
+    } catch (error) {
+      throw new InvalidValue(`${(error as Error).message} (number ${index + 1} of ${entries.length})`);
+    }
+  });
+  const twice = urls.findIndex((url, index) => urls.indexOf(url) !== index);
+  if (twice !== -1) throw new InvalidValue(`names the same database twice (number ${twice + 1})`);
+  return { kind: 'urls', urls };
+};
+
+const oneDatabase: Reader<DatabaseAddress> = (text) => {
   const url = text.trim();
   if (url.startsWith('embedded:')) {
     const dir = url.slice('embedded:'.length);

@@ -69,6 +69,11 @@ export class CellMap {
 
   /** @throws RangeError if the cells are not one service */
   constructor(cells: readonly CellRange[]) {
+    this.replace(cells);
+  }
+
+  /** @throws RangeError if the cells are not one service; then nothing changes */
+  replace(cells: readonly CellRange[]): void {
     const problem = problemOf(cells);
     if (problem !== null) throw new RangeError(problem);
     cells.forEach(({ range }, index) => this.#cells.fill(index, range.first, range.last + 1));

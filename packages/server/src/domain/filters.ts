@@ -12,11 +12,30 @@ export interface JobFilter extends CreatedRange {
   readonly statuses: readonly JobStatus[];
   readonly queue: string | null;
   readonly task: string | null;
+  /** Text in the error of a failed or retrying job. Null or absent: whatever it is, as in what follows. */
+  readonly error?: string | null;
+  readonly metadata?: MetadataField | null;
   /** As it was sent: a malformed id matches no jobs. */
   readonly workflowId: string | null;
   readonly idempotencyKey: string | null;
   /** As it was sent: a malformed id matches no jobs. Operations do not have it. */
   readonly parentId?: string | null;
+}
+
+/** A field of the first level, and the text of its value. */
+export interface MetadataField {
+  readonly field: string;
+  readonly value: string;
+}
+
+/** The states of jobs that have an error. */
+const WITH_ERRORS: readonly JobStatus[] = ['failed', 'retrying'];
+
+/** The states that are looked through: of a search for errors, those that have any. Null: no job can match. */
+export function searchedStatuses({ statuses, error = null }: JobFilter): readonly JobStatus[] | null {
+  if (error === null) return statuses;
+  const searched = statuses.length === 0 ? WITH_ERRORS : statuses.filter((status) => WITH_ERRORS.includes(status));
+  return searched.length === 0 ? null : searched;
 }
 
 export interface DeadLetterFilter extends CreatedRange {

@@ -4,6 +4,8 @@
  */
 export interface CellHeads {
   readonly heads: readonly Head[];
+  /** Whether there may be others behind these. */
+  readonly more: boolean;
   /** There is something, and only a claim tells how much. */
   readonly gated: boolean;
 }
@@ -20,6 +22,20 @@ export interface Head {
  */
 export function shareOut(cells: readonly CellHeads[], count: number): number[] {
   return cells.some(({ gated }) => gated) ? evenShares(cells, count) : mergedShares(cells, count);
+}
+
+/**
+ * Of which databases that is not good enough: what is `known` of them, instead of seen just now. If it does not fill
+ * the count, they may have jobs that were not there before; and where a share takes all that is known, and there is
+ * more, the next one may come before those of the others.
+ */
+export function doubted(known: readonly (CellHeads | null)[], shares: readonly number[], count: number): boolean[] {
+  const isShort = shares.reduce((sum, share) => sum + share, 0) < count;
+  return known.map((cell, n) => {
+    if (cell === null) return false;
+    const { length } = cell.heads;
+    return isShort || (cell.more && length < count && shares[n] === length);
+  });
 }
 
 function mergedShares(cells: readonly CellHeads[], count: number): number[] {

@@ -3,10 +3,13 @@ import type { DeadLetterFilter, JobFilter, WorkflowScope } from './filters.js';
 import type { KeptCheckpoints } from './kept-checkpoints.js';
 import type { Instant, JsonText } from './records.js';
 
+/** What is done to jobs. */
+export type JobAction = Extract<OperationAction, `${string}_jobs${string}`>;
+
 /** What to do, and to what: a filter that suits the action, or ids. */
 export type OperationSelection =
   | { readonly action: OperationAction; readonly ids: readonly string[] }
-  | { readonly action: 'cancel_jobs'; readonly ids: null; readonly filter: JsonText; readonly scope: JobFilter }
+  | { readonly action: JobAction; readonly ids: null; readonly filter: JsonText; readonly scope: JobFilter }
   | {
       readonly action: 'replay_dead_letters';
       readonly ids: null;

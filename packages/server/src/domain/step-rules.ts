@@ -1,6 +1,7 @@
 import { DEFAULT_JOB_CONFIG, JOB_CONFIG_LIMITS, WAIT_TASK, WAITS_QUEUE, type JobConfig } from '@millrace/contract';
 import { readCondition } from './conditions.js';
-import type { JsonText, StepSpec, StepWaitSpec, StepWhen } from './records.js';
+import type { JsonText } from './records.js';
+import type { StepSpec, StepWaitSpec, StepWhen } from './workflow-records.js';
 
 /** What conditions and waits make of the steps that have them. */
 

@@ -1,4 +1,5 @@
 import type { Database } from '../store/connection/database.js';
+import { Audit } from './shared/audit.js';
 import { Attempts } from './jobs/attempts.js';
 import { Canceller } from './jobs/cancel.js';
 import { Claimer } from './leases/claim.js';
@@ -139,12 +140,13 @@ export function createEngine({
   const registered = new RegisteredTasks(processes, asksOthersForTasks ? [] : tasks);
   const reads = new Reads(db);
   const queueDepths = new QueueDepths(db, presence);
-  const series = new Series(db, recorder);
+  const series = new Series(db, recorder, metrics);
   const workers = new Workers(db, workerRecorder, offers);
   const counts = new Counts(db);
   const queueDetails = new QueueDetails(db, queueDepths, presence, offers);
   const allTenants = new AllTenants(db, presence, retentionHours);
-  const pauses = new Pauses(db, hub);
+  const audit = new Audit(db);
+  const pauses = new Pauses(audit, hub);
   const tenants = new Tenants(db);
   const admitter = new Admitter(db, hub, (jobs) => metrics.admitted(jobs));
   const expiry = new Expiry(db, hub, counters);
@@ -152,7 +154,7 @@ export function createEngine({
   const keys = new Idempotency(db, retentionHours);
   const enqueuer = new Enqueuer(db, hub, counters, tenants, keys);
   const rerunner = new Rerunner(reads, enqueuer);
-  const gates = new QueueGates(db, hub, defaultQueue);
+  const gates = new QueueGates(db, hub, audit, defaultQueue);
   const claimer = new Claimer(db, hub, counters, presence, offers, gates);
   const stepSettler = new StepSettler(db, hub, counters, definitions, defaultQueue, maxPayloadBytes);
   const settler = new Settler(db, hub, counters, stepSettler, random);
@@ -246,9 +248,11 @@ export function createEngine({
       series: (query) => series.endsByTenant(query),
       limits: (query) => limitReads.pageOfAll(query),
       settings: (queue) => gates.settings(queue),
-      set: (queue, settings) => gates.set(queue, settings),
-      pause: (queue) => pauses.pause(queue),
-      resume: (queue) => pauses.resume(queue),
+      set: (queue, settings, deed) => gates.set(queue, settings, deed),
+      pause: (queue, reason, deed) => pauses.pause(queue, reason, deed),
+      resume: (queue, deed) => pauses.resume(queue, deed),
+      audit: (query) => audit.page(query),
+      noteRead: (tenant, deed) => audit.noteRead(tenant, deed),
     },
     system: {
       ready,

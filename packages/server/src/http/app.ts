@@ -19,6 +19,7 @@ import { LoopTurns } from './turns.js';
 import { guardConnections } from './access/connections.js';
 import type { HttpContext } from './context.js';
 import { Credentials, type AuthSettings } from './access/credentials.js';
+import { noteRead } from './access/operators.js';
 import {
   handleClientError,
   handleError,
@@ -62,6 +63,8 @@ export interface AppDeps {
   readonly version: string;
   /** How long finished jobs are kept; null or absent: for ever. */
   readonly retentionHours?: number | null;
+  /** Where traces are shown, with `{trace_id}` for the id; null or absent: nowhere that is known. */
+  readonly traceUrl?: string | null;
   /** How long a client may take nothing of its answer before it is cut off. */
   readonly unreadMs?: number;
   /** Once true: /ready fails, leases come back empty, and connections close after their answer. */
@@ -97,7 +100,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
   const countFailure = (kind: AuthFailure): void => deps.metrics.authFailures.inc({ kind });
   const credentials = new Credentials(deps.auth);
   deps.watchCredentials?.((settings) => credentials.replace(settings));
-  const auth = authHooks(credentials, countFailure);
+  const auth = authHooks(credentials, countFailure, (request, reader) => noteRead(request, reader, deps.engine.admin));
   /** Even a path that cannot be decoded needs a credential first, like everything under /api/v1. */
   const refuseUnroutable = (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     if (!request.url.startsWith(API_PREFIX)) return handleFrameworkError(error, request, reply);
@@ -113,8 +116,9 @@ export function createApp(deps: AppDeps): FastifyInstance {
   const context: HttpContext = {
     ...deps,
     dev: deps.auth.dev,
-    hasAdmin: deps.auth.dev || deps.auth.adminTokens.length > 0,
+    hasAdmin: deps.auth.dev || deps.auth.adminTokens.size > 0,
     retentionHours: deps.retentionHours ?? null,
+    traceUrl: deps.traceUrl ?? null,
     tracer: deps.tracer ?? null,
     unreadMs: deps.unreadMs ?? UNREAD_MS,
     isShuttingDown,
@@ -132,7 +136,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     // The listener closes right after this.
     await gate.quiet();
   });
-  app.decorateRequest('tenant', '').decorateRequest('principal', null);
+  app.decorateRequest('tenant', '').decorateRequest('principal', null).decorateRequest('reader', null);
   app.decorateRequest('rawBody', '').decorateRequest('admitted', null);
   app.decorateRequest('span', null);
   app.decorateRequest('warnings', null).decorateRequest('knownPath', null);
@@ -161,6 +165,7 @@ const ALLOWED_HEADERS = [
   'Content-Type',
   'Idempotency-Key',
   'If-None-Match',
+  'Millrace-Tenant',
   'Prefer',
   'Traceparent',
   'Tracestate',

@@ -29,6 +29,8 @@ export interface HttpContext {
   /** Whether there are routes for operators. */
   readonly hasAdmin: boolean;
   readonly retentionHours: number | null;
+  /** Where traces are shown; null: nowhere that is known. */
+  readonly traceUrl: string | null;
   /** Null: nothing is traced. */
   readonly tracer: Tracer | null;
   readonly isShuttingDown: () => boolean;

@@ -58,7 +58,9 @@ export function registerOpenApi(app: FastifyInstance): void {
           adminToken: {
             type: 'http',
             scheme: 'bearer',
-            description: 'The admin token of the deployment, if it has one.',
+            description:
+              'The admin token of the deployment, if it has one. With the header `Millrace-Tenant: acme` it may call ' +
+              'every operation of the tenant acme that only reads (403 for the others).',
           },
         },
       },

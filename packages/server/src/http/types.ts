@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox';
 import type { Admitted, Load } from './access/load.js';
 import type { Part } from '../domain/json-outline.js';
+import type { Reader } from './access/operators.js';
 import type { Principal } from './access/principal.js';
 import type { ActiveSpan } from '../telemetry/tracing.js';
 import type { KnownPath } from './requests/known-paths.js';
@@ -11,6 +12,8 @@ declare module 'fastify' {
     tenant: string;
     /** The caller, on routes that take every credential; elsewhere null. */
     principal: Principal | null;
+    /** An operator who reads as the tenant; null: the caller is the tenant, or somebody else. */
+    reader: Reader | null;
     /** Its place in a trace, if it belongs to one and there is a collector. */
     span: ActiveSpan | null;
     /** The body as it was sent; empty when there was none. */

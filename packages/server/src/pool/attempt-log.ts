@@ -16,6 +16,8 @@ export interface AttemptLog {
   retrying(attempt: LoggedAttempt & { readonly delaySecs: number }): void;
   /** The attempt is settled: the job has failed for good. */
   deadLettered(attempt: LoggedAttempt & { readonly reason: DeadLetterReason; readonly error: string }): void;
+  /** The attempt was not settled here: the job was no longer held, or the database did not answer in time. */
+  unsettled(attempt: LoggedAttempt): void;
 }
 
 export interface LoggedAttempt {
@@ -49,7 +51,13 @@ export function createAttemptLog(logger: Logger, hub: Pick<Hub, 'onFailures'>): 
   const failures = budget('warn', FAILED);
   const retries = budget('info', RETRYING);
   const deadLetters = budget('error', DEAD);
-  const settling = new Set<string>();
+  // How many attempts of each job: one whose lease expired may end beside the next one, in the same process.
+  const settling = new Map<string, number>();
+  const settled = (jobId: string): void => {
+    const others = (settling.get(jobId) ?? 1) - 1;
+    if (others === 0) settling.delete(jobId);
+    else settling.set(jobId, others);
+  };
 
   hub.onFailures((news) => {
     // Those of the pool are logged by the pool, which knows more about them.
@@ -60,17 +68,18 @@ export function createAttemptLog(logger: Logger, hub: Pick<Hub, 'onFailures'>): 
   return {
     failed: (attempt) => {
       if (settling.size >= MAX_SETTLING) settling.clear();
-      settling.add(attempt.jobId);
+      settling.set(attempt.jobId, (settling.get(attempt.jobId) ?? 0) + 1);
       if (failures.take()) logger.warn({ ...fields(attempt), err: shortened(attempt.error) }, FAILED);
     },
     retrying: (attempt) => {
-      settling.delete(attempt.jobId);
+      settled(attempt.jobId);
       if (retries.take()) logger.info({ ...fields(attempt), delay_secs: attempt.delaySecs }, RETRYING);
     },
     deadLettered: ({ reason, error, ...attempt }) => {
-      settling.delete(attempt.jobId);
+      settled(attempt.jobId);
       if (deadLetters.take()) logger.error({ ...fields(attempt), reason, error: cut(error) }, DEAD);
     },
+    unsettled: ({ jobId }) => settled(jobId),
   };
 }
 

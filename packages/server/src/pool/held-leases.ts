@@ -61,6 +61,16 @@ export class HeldLeases {
     else this.#alone.set(held, performance.now());
   }
 
+  /** Those that are held elsewhere from now on. */
+  takeOut(isElsewhere: (held: HeldJob) => boolean): HeldJob[] {
+    const alone = [...this.#alone.keys()].filter(isElsewhere);
+    for (const held of alone) this.#alone.delete(held);
+    // A bundle is of one tenant.
+    const bundles = [...this.#bundles.keys()].filter((bundle) => [...bundle.members()].some(isElsewhere));
+    for (const bundle of bundles) this.#bundles.delete(bundle);
+    return [...alone, ...bundles.flatMap((bundle) => [...bundle.members()])];
+  }
+
   isGone(held: HeldJob): boolean {
     return !this.#alone.has(held) && !this.isBundled(held);
   }

@@ -30,28 +30,53 @@ export interface Lanes {
   readonly outcomes: Pick<OutcomeWriter, 'size' | 'isFull' | 'hurry' | 'store' | 'noHandler'>;
   readonly keptLogs: Pick<KeptLogs, 'loggerFor' | 'stop'>;
   readonly durableJobs: Pick<DurableJobs, 'begin' | 'suspensionOf'>;
+  /** From now on these, in the order that `laneOf` counts them in. Jobs in hand go with their tenants. */
+  use(all: readonly LaneParts[]): void;
 }
 
 type Writing = Pick<OutcomeWriterOptions, 'pace' | 'progress' | 'logger' | 'triesMs'>;
 
 interface Lane extends LaneParts {
+  readonly parts: LaneParts;
   readonly marks: MarkMover;
   readonly outcomes: OutcomeWriter;
 }
 
-export function openLanes(all: readonly LaneParts[], laneOf: (held: HeldJob) => number, writing: Writing): Lanes {
-  const lanes = all.map((parts): Lane => {
+/** Without `laneOf` there is one, for good. */
+export function openLanes(
+  all: readonly LaneParts[],
+  laneOf: ((held: HeldJob) => number) | null,
+  writing: Writing,
+): Lanes {
+  const open = (parts: LaneParts): Lane => {
     const marks = new MarkMover(parts.keeper, writing.progress);
-    return { ...parts, marks, outcomes: new OutcomeWriter({ ...parts, ...writing, marks }) };
-  });
-  return lanes.length === 1 ? lanes[0]! : joined(lanes, (held) => lanes[laneOf(held)]!);
+    return { ...parts, parts, marks, outcomes: new OutcomeWriter({ ...parts, ...writing, marks }) };
+  };
+  return laneOf === null ? { ...open(all[0]!), use: () => undefined } : joined(all, open, laneOf);
 }
 
-function joined(lanes: readonly Lane[], of: (held: HeldJob) => Lane): Lanes {
+function joined(all: readonly LaneParts[], open: (parts: LaneParts) => Lane, laneOf: (held: HeldJob) => number): Lanes {
+  const lanes = all.map(open);
+  const of = (held: HeldJob): Lane => lanes[laneOf(held)]!;
   const ofMark = new WeakMap<ClaimMark, Lane>();
+  let onLost: ((held: HeldJob) => void) | null = null;
   return {
+    use: (next) => {
+      const known = new Map(lanes.map((lane) => [lane.parts, lane]));
+      const before = lanes.splice(0, lanes.length, ...next.map((parts) => known.get(parts) ?? open(parts)));
+      if (onLost !== null) for (const lane of lanes) if (!before.includes(lane)) lane.heldLeases.start(onLost);
+      for (const lane of before)
+        for (const held of lane.heldLeases.takeOut((job) => of(job) !== lane)) of(held).heldLeases.add(held);
+      for (const lane of before.filter((each) => !lanes.includes(each))) {
+        void lane.heldLeases.stop();
+        lane.keptLogs.stop();
+      }
+    },
     heldLeases: {
-      start: (lose) => lanes.forEach(({ heldLeases }) => heldLeases.start(lose)),
+      start: (lose) => {
+        onLost = lose;
+        lanes.forEach(({ heldLeases }) => heldLeases.start(lose));
+      },
       stop: async () => void (await Promise.all(lanes.map(({ heldLeases }) => heldLeases.stop()))),
       add: (held) => {
         const lane = of(held);

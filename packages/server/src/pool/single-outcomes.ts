@@ -121,7 +121,7 @@ export class SingleOutcomes {
     const { retryable, how } = end;
     const failure = { id, token: held.leaseToken, error, details, retryable, retryCount, config, how };
     const verdict = settler.judge(failure);
-    if (!(await this.#persist(held, () => settler.fail(failure, verdict)))) return;
+    if (!(await this.#persist(held, () => settler.fail(failure, verdict)))) return attemptLog.unsettled(attempt);
     if (verdict.kind === 'retry') attemptLog.retrying({ ...attempt, delaySecs: verdict.delaySecs });
     else attemptLog.deadLettered({ ...attempt, reason: verdict.reason, error });
   }

@@ -44,7 +44,7 @@ export interface WorkerPoolOptions {
   readonly hub: Pick<Hub, 'onWork'>;
   /** What holds its jobs and stores how they ended, for each database; `laneOf` says which of them a job is in. */
   readonly lanes: readonly LaneParts[];
-  readonly laneOf: (held: HeldJob) => number;
+  readonly laneOf: ((held: HeldJob) => number) | null;
   readonly logger: Logger;
   /** Null: nothing is traced. */
   readonly tracer: Tracer | null;
@@ -57,6 +57,8 @@ const AHEAD_MS = 50;
 /** Times the measured time of a claim. At 1, the number of jobs held could never grow to what the latency demands. */
 const CLAIM_MARGIN = 1.5;
 const MAX_CLAIM = 500;
+/** On several databases, each of which gives a part of it. */
+const MAX_CLAIM_OF_ALL = 1_000;
 export const MAX_IN_HAND = 2_000;
 /**
  * Jobs started, or about to be, and not stored: together with one job per worker, those that a crash can cost a retry.
@@ -79,6 +81,7 @@ export class WorkerPool {
   readonly #gate: StartGate;
   readonly #executor: Executor;
   readonly #holder: Holder;
+  readonly #mostPerClaim: number;
   #claiming = 0;
   #claimingSlots = 0;
   #dispatching = false;
@@ -97,6 +100,7 @@ export class WorkerPool {
   readonly #pace = new Pace(performance.now());
 
   constructor(private readonly options: WorkerPoolOptions) {
+    this.#mostPerClaim = options.laneOf === null ? MAX_CLAIM : MAX_CLAIM_OF_ALL;
     const { name, lanes, laneOf, handlers, maxPayloadBytes, logger, tracer } = options;
     const pace = this.#pace;
     const progress = new Progress();
@@ -116,6 +120,11 @@ export class WorkerPool {
     this.#unsubscribe = this.options.hub.onWork(this.options.queue, () => this.#wake());
     this.#lanes.heldLeases.start((leased) => this.#lose(leased));
     this.#refill();
+  }
+
+  /** The databases are others from now on. */
+  useLanes(lanes: readonly LaneParts[]): void {
+    this.#lanes.use(lanes);
   }
 
   /** Gives back the jobs that have not started, waits for those that have, and interrupts them after the deadline. */
@@ -158,12 +167,12 @@ export class WorkerPool {
       const unfinished = this.#buffer.length + this.#executor.size + this.#claimingSlots;
       const room = target - unfinished;
       const most = MAX_IN_HAND - unfinished - this.#lanes.outcomes.size;
-      const worthIt = Math.min(target, 2 * MAX_CLAIM) / 2;
+      const worthIt = Math.min(target, 2 * this.#mostPerClaim) / 2;
       const starving = this.#buffer.length === 0 && this.#claiming === 0;
       if (room <= 0 || (!starving && (this.#cut || room < worthIt))) return;
       // Outcomes that are being stored will make room; until then, a few large claims are better than many small ones.
       if (this.#lanes.outcomes.isFull || most < Math.min(room, worthIt)) return;
-      void this.#claim(Math.min(room, most, MAX_CLAIM));
+      void this.#claim(Math.min(room, most, this.#mostPerClaim));
     }
   }
 

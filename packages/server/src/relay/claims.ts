@@ -16,7 +16,7 @@ const MOST_BETWEEN_MS = 5_000;
 const SHARE = 10;
 
 /** Entries that are ours until we say what became of them. */
-export interface Claim {
+export interface EntryClaim {
   /** A bigint as text, as all numbers of the outbox. */
   readonly id: string;
   readonly entries: number;
@@ -44,13 +44,13 @@ export class Claims {
   }
 
   /** Null: nothing is free. One at a time: the database lets one claim in after another anyway. */
-  take(): Promise<Claim | null> {
+  take(): Promise<EntryClaim | null> {
     const taken = this.#last.then(() => this.#claim());
     this.#last = taken.catch(() => undefined);
     return taken;
   }
 
-  async #claim(): Promise<Claim | null> {
+  async #claim(): Promise<EntryClaim | null> {
     const startedAt = performance.now();
     const isWhole = startedAt >= this.#wholeDueAt;
     const { seq, claim } = isWhole ? START : this.#from;

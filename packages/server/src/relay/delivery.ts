@@ -1,5 +1,5 @@
 import type { OutboxDatabase } from '../store/outbox/outbox-database.js';
-import type { Claim } from './claims.js';
+import type { EntryClaim } from './claims.js';
 import { jobsBody, OneByOne, type DeliveryEvents, type KeyLives } from './one-by-one.js';
 import type { ServiceClient } from './service-client.js';
 import { verdictOf, type Again, type Stop } from './verdict.js';
@@ -31,7 +31,7 @@ export class Delivery {
   }
 
   /** Null: all of it was dealt with. */
-  async deliver(claim: Claim, lives: KeyLives): Promise<Again | Stop | null> {
+  async deliver(claim: EntryClaim, lives: KeyLives): Promise<Again | Stop | null> {
     const [batch] = await this.outbox.run<Batch>('batch', { claim: claim.id });
     const { entries, workflows, tried_secs: triedSecs, jobs } = batch!;
     if (jobs === null || workflows > 0 || triedSecs > lives.jobSecs) return this.#each(claim, lives);
@@ -50,13 +50,13 @@ export class Delivery {
     }
   }
 
-  async #each(claim: Claim, lives: KeyLives): Promise<Again | Stop | null> {
+  async #each(claim: EntryClaim, lives: KeyLives): Promise<Again | Stop | null> {
     const ends = await this.#oneByOne.deliver(claim, lives);
     await this.#release(claim, ends.every(isUnsent));
     return ends.find((end) => end.kind === 'stop') ?? ends[0] ?? null;
   }
 
-  async #release({ id }: Claim, unsent: boolean): Promise<void> {
+  async #release({ id }: EntryClaim, unsent: boolean): Promise<void> {
     await this.outbox.run('release', { claim: id, unsent });
   }
 }

@@ -1,5 +1,5 @@
 import type { OutboxDatabase } from '../store/outbox/outbox-database.js';
-import type { Claim } from './claims.js';
+import type { EntryClaim } from './claims.js';
 import type { ServiceClient } from './service-client.js';
 import { verdictOf, type Again, type Refusal, type Reply, type Stop } from './verdict.js';
 
@@ -52,7 +52,7 @@ export class OneByOne {
   ) {}
 
   /** Returns what ended it before all of it was dealt with. */
-  async deliver({ id: claim }: Claim, lives: KeyLives): Promise<(Again | Stop)[]> {
+  async deliver({ id: claim }: EntryClaim, lives: KeyLives): Promise<(Again | Stop)[]> {
     const entries = await this.outbox.run<Entry>('entries', { claim });
     const isExpired = ({ tried_secs: secs, task }: Entry): boolean =>
       secs > (task === null ? lives.workflowSecs : lives.jobSecs);

@@ -4,10 +4,10 @@ import { OutboxDatabase } from '../store/outbox/outbox-database.js';
 import { OutboxError } from '../store/outbox/outbox-error.js';
 import { OutboxListener } from '../store/outbox/outbox-listener.js';
 import { checkVersion, outboxGauge, pruneHandled, type Gauge } from '../store/outbox/upkeep.js';
-import { Claims, MOST_ENTRIES, type Claim } from './claims.js';
+import { Claims, MOST_ENTRIES, type EntryClaim } from './claims.js';
 import { Delivery } from './delivery.js';
 import type { Entry, KeyLives } from './one-by-one.js';
-import { Pauses } from './pauses.js';
+import { Backoff } from './backoff.js';
 import { introduce } from './service-check.js';
 import { ServiceClient, type ServiceOptions } from './service-client.js';
 import type { Again, Refusal, Stop } from './verdict.js';
@@ -62,7 +62,7 @@ export class Relay {
   readonly #claims: Claims;
   readonly #delivery: Delivery;
   readonly #listener: OutboxListener;
-  readonly #pauses: Pauses;
+  readonly #pauses: Backoff;
   readonly #flights = new Set<Promise<void>>();
   readonly #logger: Logger;
   #lives: KeyLives | null = null;
@@ -83,7 +83,7 @@ export class Relay {
     this.#outbox = new OutboxDatabase(from, CONNECTIONS);
     this.#service = new ServiceClient(service);
     this.#claims = new Claims(this.#outbox);
-    this.#pauses = new Pauses(logger);
+    this.#pauses = new Backoff(logger);
     this.#delivery = new Delivery(this.#outbox, this.#service, {
       delivered: (entries) => events?.relayed(entries),
       refused: (entry, refusal) => {
@@ -157,7 +157,7 @@ export class Relay {
     this.#launch(() => this.#fly(claim, lives));
   }
 
-  async #take(): Promise<Claim | null> {
+  async #take(): Promise<EntryClaim | null> {
     const claim = await this.#claims.take();
     this.#plenty = claim?.entries === MOST_ENTRIES;
     this.#pauses.worked('database');
@@ -183,7 +183,7 @@ export class Relay {
     this.#pauses.worked('service');
   }
 
-  async #fly(claim: Claim | null, lives: KeyLives): Promise<void> {
+  async #fly(claim: EntryClaim | null, lives: KeyLives): Promise<void> {
     const end = claim && (await this.#delivery.deliver(claim, lives));
     if (end === null) return this.#pauses.worked('service');
     this.#plenty = false;

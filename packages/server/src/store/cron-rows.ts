@@ -1,5 +1,6 @@
 import type { CronFiringKind } from '@millrace/contract';
-import type { CronFiringRecord, CronRecord, JsonText } from '../domain/records.js';
+import type { CronFiringRecord, CronRecord } from '../domain/cron-records.js';
+import type { JsonText } from '../domain/records.js';
 import { columnsOf, toInstant, toInstantOrNull } from './rows.js';
 
 /** Schedules and firings as PostgreSQL returns them ⇄ records as the engine exposes them. */

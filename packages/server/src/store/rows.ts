@@ -73,7 +73,12 @@ export interface WorkflowRow {
 }
 
 /** A workflow of a list that leaves out its definition and its context. */
-export type WorkflowSummaryRow = Omit<WorkflowRow, 'definition' | 'context' | 'unmerged'>;
+export type WorkflowSummaryRow = Omit<WorkflowRow, 'definition' | 'context' | 'unmerged'> & {
+  /** How many steps have a job that has never begun. */
+  readonly waiting: number;
+  /** The step that failed first, in JSON. */
+  readonly failed_step: string | null;
+};
 
 /**
  * The columns of a row, by name. Statements never select `*`: a new column in the table would change what a prepared
@@ -213,3 +218,6 @@ export const textLength = (rows: readonly object[]): number =>
   rows.flatMap((row): unknown[] => Object.values(row)).reduce<number>((sum, value) => sum + lengthOf(value), 0);
 
 const lengthOf = (value: unknown): number => (typeof value === 'string' ? value.length : 0);
+
+/** A list that a statement returns as the text of a JSON array; null where it has none. */
+export const listIn = <T>(json: string | null | undefined): T[] => (json ? (JSON.parse(json) as T[]) : []);

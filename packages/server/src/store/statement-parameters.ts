@@ -169,6 +169,7 @@ export interface StatementParameters {
       | 'total_completed'
       | 'total_failed'
       | 'total_cancelled';
+    ends_of_attempts: 'tenants' | 'ids' | 'numbers';
     forget_series: 'step' | 'keep_secs' | 'max_rows';
     forget_series_names: 'max_names';
     series_of: 'until' | 'since' | 'tenant' | 'task' | 'queue';
@@ -177,12 +178,13 @@ export interface StatementParameters {
   'insight/workers.sql': {
     add_workers:
       'tenants' | 'workers' | 'queues' | 'ages_secs' | 'completed' | 'failed' | 'expired' | 'max_workers' | 'max_stale';
-    workers_of: 'tenant' | 'max_rows' | 'max_workers';
+    workers_of: 'tenant' | 'max_rows' | 'max_workers' | 'max_jobs';
   };
   'jobs/attempts.sql': {
     attempts_of_job: 'tenant' | 'id';
     run_now: 'tenant' | 'id';
     run_now_limited: 'tenant' | 'id';
+    run_many_now: 'ids' | 'tenant';
     standing_of_job: 'tenant' | 'id';
     last_details: 'tenant' | 'id';
   };
@@ -427,7 +429,9 @@ export interface StatementParameters {
     lease_facts: 'ids' | 'tokens';
   };
   'leases/pauses.sql': {
-    pause_queue: 'queue';
+    pause_queue: 'at' | 'queue';
+    note_pause: 'operator' | 'reason' | 'queue';
+    pause_of: 'queue';
     resume_queue: 'queue';
   };
   'leases/shares.sql': {
@@ -443,6 +447,7 @@ export interface StatementParameters {
     move_waiting:
       'tenants' | 'ids' | 'places' | 'lines' | 'limit_ids' | 'running' | 'mosts' | 'newest' | 'waiting' | 'looks';
     wake_sleepers: 'max_jobs' | 'max_notes';
+    count_in: 'after' | 'max_notes';
     drop_unused: 'after' | 'max_limits';
     keep_rates:
       | 'ids'
@@ -509,6 +514,8 @@ export interface StatementParameters {
     jobs_to_cancel: 'ids' | 'tenant';
     letters_to_replay: 'ids' | 'tenant' | 'keeps' | 'max_bytes';
     replay_letters: 'ids' | 'suffixes' | 'metadata' | 'tenant' | 'operation_id';
+    jobs_to_rerun: 'ids' | 'tenant' | 'max_bytes';
+    rerun_many: 'ids' | 'suffixes' | 'metadata' | 'tenant' | 'operation_id';
   };
   'operations/operations.sql': {
     create_operation:
@@ -583,8 +590,27 @@ export interface StatementParameters {
       | 'member_bundles'
       | 'member_positions'
       | 'member_results';
+    settle_bundled_limited:
+      | 'bundle_tokens'
+      | 'bundle_tenants'
+      | 'masks'
+      | 'are_last'
+      | 'emptied_tokens'
+      | 'mark_tokens'
+      | 'mark_reaches'
+      | 'dropped_marks'
+      | 'member_bundles'
+      | 'member_positions'
+      | 'member_results';
     cancel_waiting: 'tenants' | 'ids' | 'workflows_locked';
     cancel_waiting_limited: 'tenants' | 'ids' | 'workflows_locked';
+  };
+  'shared/audit.sql': {
+    lock_audit: never;
+    add_audit: 'at' | 'id' | 'action' | 'target' | 'operator' | 'request_id' | 'before' | 'after';
+    add_read: 'id' | 'tenant' | 'operator' | 'request_id';
+    trim_audit: 'max_entries';
+    audit_page: 'before_at' | 'before_id' | 'max_entries';
   };
   'shared/contexts.sql': {
     contexts_of_steps: 'workflow_ids' | 'versions';
@@ -634,6 +660,21 @@ export interface StatementParameters {
     waiting_job_waits_for_room: never;
     waiting_job_has_a_turn: never;
     token_belongs_to_a_limit: never;
+  };
+  'store/handover.sql': {
+    cell_row: never;
+    copy_lag: 'written';
+    written_log: never;
+    close_cell: 'handover' | 'keeps' | 'gives';
+    end_sessions: never;
+    take_part: 'handover' | 'part';
+    open_cell: 'handover';
+    reopen_cell: 'handover';
+    tables_of_cell: never;
+    prune_pages: 'tab' | 'first_page' | 'pages';
+    end_pruning: 'handover';
+    cell_counts: 'most';
+    has_tenants: never;
   };
   'store/notifications.sql': {
     notify: 'message';

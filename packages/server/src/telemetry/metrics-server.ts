@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Ready } from '@millrace/contract';
 
 /**
  * The listener on the metrics port. It serves a page and two probes, in every mode, and needs no framework for that.
@@ -19,6 +20,8 @@ export interface MetricsPage {
 export interface Probes {
   readonly health: () => { readonly version: string };
   readonly ready: () => Promise<boolean>;
+  /** Of a service on several databases: which of them answer. */
+  readonly cells?: () => Promise<Ready['cells']>;
 }
 
 export interface MetricsListener {
@@ -57,7 +60,7 @@ async function answer(
     case '/health':
       return sendBody(response, 200, { status: 'healthy', timestamp: new Date().toISOString(), ...probes.health() });
     case '/ready':
-      if (await probes.ready()) return sendBody(response, 200, { status: 'ready' });
+      if (await probes.ready()) return sendBody(response, 200, { status: 'ready', cells: await probes.cells?.() });
       return sendError(response, 503, 'unavailable', 'the server is stopping, or its database is not ready');
     default:
       return sendError(response, 404, 'not_found', 'only GET /metrics, /health and /ready are served here');

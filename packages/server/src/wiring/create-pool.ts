@@ -30,8 +30,16 @@ export interface PoolOptions {
 /** One pool, however many databases its jobs come from. */
 export function createPool(options: PoolOptions): WorkerPool {
   const { config, cells, service, handlers, credentials, logger, tracer, safetyPollMs } = options;
+  const known = new WeakMap<RunningCell, LaneParts>();
+  const lanesOf = (all: readonly RunningCell[]): LaneParts[] =>
+    all.map((cell) => {
+      const lane = known.get(cell) ?? laneOf(cell, config, credentials);
+      known.set(cell, lane);
+      return lane;
+    });
   const { defaultQueue: queue, workers, maxPayloadBytes } = config;
-  return new WorkerPool({
+  const { cellOfJob } = service;
+  const pool = new WorkerPool({
     queue,
     workers,
     name: processName(),
@@ -40,11 +48,13 @@ export function createPool(options: PoolOptions): WorkerPool {
     handlers,
     claimer: service.claimer,
     hub: service.news,
-    lanes: cells.map((cell) => laneOf(cell, config, credentials)),
-    laneOf: ({ job }) => service.cellOfJob(job.id),
+    lanes: lanesOf(cells),
+    laneOf: cellOfJob === null ? null : ({ job }) => cellOfJob(job.id),
     logger,
     tracer,
   });
+  service.onChange(() => pool.useLanes(lanesOf(cells)));
+  return pool;
 }
 
 function laneOf({ engine, logger, attemptLog }: RunningCell, config: Config, credentials: LiveCredentials): LaneParts {

@@ -1,3 +1,4 @@
+import type { Ready } from '@millrace/contract';
 import type { Config } from '../config/config.js';
 import { hostCheck } from '../config/host-check.js';
 import { listenUrl } from './listen-url.js';
@@ -11,6 +12,8 @@ export interface Fleet {
   members(): readonly FleetMember[];
   /** Whether requests can be served: at least one of them is ready, and nobody has asked them to stop. */
   ready(): Promise<boolean>;
+  /** Of a service on several databases: which of them all of these processes can reach. */
+  cells(): Promise<Ready['cells']>;
 }
 
 export interface FleetMetricsServer {
@@ -22,7 +25,7 @@ export interface FleetMetricsServer {
 /** The metrics port of the parent: one page for all processes, and the probes. */
 export async function startFleetMetrics(config: Config, fleet: Fleet): Promise<FleetMetricsServer> {
   const metrics = new FleetMetrics(() => fleet.members());
-  const probes = { health: () => ({ version: VERSION }), ready: () => fleet.ready() };
+  const probes = { health: () => ({ version: VERSION }), ready: () => fleet.ready(), cells: () => fleet.cells() };
   const { host, metricsPort: port } = config;
   const server = await startMetricsServer(metrics, probes, { host, port, checkHost: hostCheck(config) });
   return { metrics, metricsUrl: listenUrl(host, server.port), stop: server.stop };

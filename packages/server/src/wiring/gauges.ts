@@ -14,7 +14,12 @@ export function gaugeCollector(
   { polls }: Pick<Service, 'polls'>,
   pool: Pick<WorkerPool, 'busy' | 'size'> | null,
 ): (metrics: Metrics, options: CollectOptions) => Promise<void> {
-  const asked = cells.map((cell) => keptAnswer(() => askDatabase(cell.engine)));
+  const known = new WeakMap<RunningCell, () => Promise<DatabaseGauges>>();
+  const asking = (cell: RunningCell): Promise<DatabaseGauges> => {
+    const ask = known.get(cell) ?? keptAnswer(() => askDatabase(cell.engine));
+    known.set(cell, ask);
+    return ask();
+  };
   const sum = (count: (cell: RunningCell) => number): number => cells.reduce((n, cell) => n + count(cell), 0);
   return async (metrics, { withDatabase }) => {
     metrics.longPolls.set(polls.waiting);
@@ -27,9 +32,10 @@ export function gaugeCollector(
       );
     metrics.poolWorkers.set({ state: 'busy' }, pool?.busy ?? 0);
     metrics.poolWorkers.set({ state: 'idle' }, pool ? pool.size - pool.busy : 0);
-    if (cells.length > 1) for (const { name: cell, isAway } of cells) metrics.cellUp.set({ cell }, isAway() ? 0 : 1);
+    metrics.cellUp.reset();
+    for (const { name: cell, isAway } of cells) if (cell !== '') metrics.cellUp.set({ cell }, isAway() ? 0 : 1);
     if (!withDatabase) return;
-    const answers = await Promise.allSettled(asked.map((ask) => ask()));
+    const answers = await Promise.allSettled(cells.map(asking));
     const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
     const failure = answers.find((answer) => answer.status === 'rejected');
     if (failure !== undefined && found.length === 0) throw failure.reason as Error;

@@ -9,8 +9,10 @@ import { migrate, refusal, SchemaError, schemaState, type SchemaState } from '..
 import { checkSessions } from '../store/connection/session-check.js';
 
 /** How long a start waits for a database that does not answer yet, as after a reboot of both. */
-const PATIENCE_MS = 30_000;
-const RETRY_MS = 500;
+export const PATIENCE_MS = 30_000;
+/** How long for the others, once one of several has answered. */
+export const OTHERS_MS = 5_000;
+export const RETRY_MS = 500;
 
 export interface OpenOptions {
   readonly autoMigrate: boolean;
@@ -21,10 +23,28 @@ export interface OpenOptions {
   readonly onOutage?: () => void;
 }
 
-/** A database whose schema this program can live with, over connections that are what they are taken for. */
-export async function openDatabase(address: CellAddress, options: OpenOptions): Promise<Database> {
+/** Nothing is asked of it yet. */
+export function createDatabase(
+  { url, pooler, directUrl }: CellAddress,
+  { maxDbConnections: maxConnections, logger, lifecycle, onOutage }: OpenOptions,
+): Database {
+  const db = new Database({ url, pooler, directUrl, maxConnections, logger, ...(onOutage && { onOutage }) });
+  lifecycle.onStop(() => db.close());
+  return db;
+}
+
+/**
+ * Makes sure that this program can live with its schema, that the connections are what they are taken for, and that it
+ * holds these tenants. `goesOn`: whether to wait longer for one that does not answer.
+ */
+export async function admit(
+  db: Database,
+  address: CellAddress,
+  options: Pick<OpenOptions, 'autoMigrate' | 'logger'>,
+  goesOn: () => boolean,
+): Promise<void> {
   try {
-    return await open(address, options);
+    await tryToAdmit(db, address, options, goesOn);
   } catch (error) {
     // Of several, which one it was.
     if (address.name !== '' && error instanceof Error) error.message = `cell ${address.name}: ${error.message}`;
@@ -32,19 +52,19 @@ export async function openDatabase(address: CellAddress, options: OpenOptions): 
   }
 }
 
-async function open(
-  { url, pooler, directUrl, range }: CellAddress,
-  { autoMigrate, maxDbConnections: maxConnections, logger, lifecycle, onOutage }: OpenOptions,
-): Promise<Database> {
+async function tryToAdmit(
+  db: Database,
+  { url, directUrl, range }: CellAddress,
+  { autoMigrate, logger }: Pick<OpenOptions, 'autoMigrate' | 'logger'>,
+  goesOn: () => boolean,
+): Promise<void> {
   const schemaUrl = directUrl ?? url;
-  const state = await retryUntilAvailable(() => schemaState(schemaUrl), logger);
-  const db = new Database({ url, pooler, directUrl, maxConnections, logger, ...(onOutage && { onOutage }) });
-  lifecycle.onStop(() => db.close());
+  const state = await retryUntilAvailable(() => schemaState(schemaUrl), goesOn, logger);
   // Before anything is written: with two addresses it might be the wrong database.
-  await retryUntilAvailable(() => checkSessions(db), logger);
+  await retryUntilAvailable(() => checkSessions(db), goesOn, logger);
   await useSchema(state, schemaUrl, autoMigrate, logger);
   await holdRange(db, range);
-  return db;
+  db.expectRange(range);
 }
 
 async function useSchema(state: SchemaState, url: string, autoMigrate: boolean, logger: Logger): Promise<void> {
@@ -61,14 +81,13 @@ async function useSchema(state: SchemaState, url: string, autoMigrate: boolean, 
 }
 
 /** Waits for what may come: a server that is being started. A wrong password or a database that is missing will not. */
-async function retryUntilAvailable<T>(work: () => Promise<T>, logger: Logger): Promise<T> {
-  const giveUpAt = performance.now() + PATIENCE_MS;
+async function retryUntilAvailable<T>(work: () => Promise<T>, goesOn: () => boolean, logger: Logger): Promise<T> {
   for (let told = false; ; told = true) {
     try {
       return await work();
     } catch (failure) {
       const error = translateAtStart(failure);
-      if (!isUnavailable(error) || performance.now() > giveUpAt) throw error;
+      if (!isUnavailable(error) || !goesOn()) throw error;
       if (!told) {
         const message = `the database does not answer; waiting up to ${PATIENCE_MS / 1000} s for it`;
         logger.warn({ err: (error as Error).cause }, message);

@@ -3,24 +3,33 @@ import type { Cell } from '../cells/cell.js';
 import { CellHealth } from '../cells/health.js';
 import type { CellAddress } from '../config/cell-list.js';
 import type { Config } from '../config/config.js';
+import { isUnavailable } from '../domain/errors.js';
 import { createEngine } from '../engine/engine.js';
-import type { Lifecycle } from '../lifecycle.js';
+import { Lifecycle } from '../lifecycle.js';
 import { createAttemptLog, type AttemptLog } from '../pool/attempt-log.js';
 import type { Database } from '../store/connection/database.js';
 import { Notifications } from '../store/connection/notifications.js';
+import { checkRange } from '../store/migrations/cell-range.js';
 import { currentSchema, isServable } from '../store/migrations/schema-check.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { engineMetrics } from './engine-metrics.js';
 import { FinishedLines } from './finished-lines.js';
-import { openDatabase } from './open-database.js';
+import { admit, createDatabase } from './open-database.js';
 import { Readiness } from './readiness.js';
 
 /** A database of the service with the engine on it: it hears its news, and nothing of it runs by itself yet. */
 export interface RunningCell extends Cell {
+  readonly address: CellAddress;
   readonly db: Database;
   readonly logger: Logger;
   readonly attemptLog: AttemptLog;
   readonly ready: () => Promise<boolean>;
+  /** Of this cell alone. */
+  readonly lifecycle: Lifecycle;
+  /** Does it now, or once the database has answered and turned out to be the right one. */
+  readonly whenAdmitted: (begin: () => void) => void;
+  /** The same database, which now holds other tenants. */
+  readonly relist: (address: CellAddress) => void;
 }
 
 export interface CellOptions {
@@ -32,22 +41,49 @@ export interface CellOptions {
   readonly tasks: readonly string[];
   readonly safetyPollMs?: number | undefined;
   readonly printFinished?: ((line: string) => void) | undefined;
+  /** Whether to wait longer for a database that does not answer. */
+  readonly goesOn: () => boolean;
+  /** Whether to go on without one that does not answer; it is admitted later. */
+  readonly mayBeAway: boolean;
 }
 
 /** A probe must answer; a database that dawdles this long is as good as gone. */
 const READY_MS = 2_000;
 
-export async function startCell(address: CellAddress, options: CellOptions): Promise<RunningCell> {
-  const { config, lifecycle, metrics, tasks, printFinished } = options;
-  const { name } = address;
+export async function startCell(listed: CellAddress, options: CellOptions): Promise<RunningCell> {
+  const { config, metrics, tasks, printFinished, goesOn, mayBeAway } = options;
+  const { name } = listed;
   const logger = name === '' ? options.logger : options.logger.child({ cell: name });
-  const health: CellHealth = new CellHealth(() => currentSchema(db));
+  const lifecycle = new Lifecycle();
+  options.lifecycle.onStop(() => lifecycle.stop(0));
+  let address = listed;
+  let isAdmitted = false;
+  const begins: (() => void)[] = [];
+  let moved = new AbortController();
+  const admitted = async (waits: () => boolean): Promise<void> => {
+    await admit(db, address, { ...config, logger }, waits);
+    isAdmitted = true;
+    for (const begin of begins.splice(0)) begin();
+  };
+  const probe = async (): Promise<void> => {
+    if (!isAdmitted) return admitted(() => false);
+    if (!isServable(await currentSchema(db))) throw new Error('its schema is not one that this program can live with');
+    await checkRange(db, address.range);
+  };
+  const health: CellHealth = new CellHealth(probe, (why) => logger.warn({ reason: why }, 'the cell is away'));
   // Where there is only one, callers find out for themselves.
   const onOutage = name === '' ? undefined : () => health.failed();
-  const db = await openDatabase(address, { ...config, logger, lifecycle, ...(onOutage && { onOutage }) });
+  const db = createDatabase(address, { ...config, logger, lifecycle, ...(onOutage && { onOutage }) });
   lifecycle.onStop(() => health.stop());
+  try {
+    await admitted(goesOn);
+  } catch (error) {
+    if (!mayBeAway || !isUnavailable(error)) throw error;
+    logger.error('the database does not answer; its tenants are not served until it does');
+    health.failed();
+  }
   const readiness = new Readiness(() => isServing(db));
-  const ready = async (): Promise<boolean> => !lifecycle.stopping && (await readiness.ready());
+  const ready = async (): Promise<boolean> => isAdmitted && !lifecycle.stopping && (await readiness.ready());
   const engine = createEngine({
     db,
     metrics: engineMetrics(metrics),
@@ -66,7 +102,27 @@ export async function startCell(address: CellAddress, options: CellOptions): Pro
     const lines = new FinishedLines(engine.hub, engine.reads, printFinished);
     lifecycle.onStop(() => lines.stop());
   }
-  return { name, engine, isAway: () => health.isAway, db, logger, attemptLog, ready };
+  return {
+    name,
+    engine,
+    db,
+    logger,
+    attemptLog,
+    ready,
+    lifecycle,
+    get address() {
+      return address;
+    },
+    isAway: () => health.isAway || !isAdmitted,
+    moved: () => moved.signal,
+    whenAdmitted: (begin) => (isAdmitted ? begin() : void begins.push(begin)),
+    relist: (next) => {
+      address = next;
+      db.expectRange(next.range);
+      moved.abort();
+      moved = new AbortController();
+    },
+  };
 }
 
 async function isServing(db: Database): Promise<boolean> {
@@ -76,10 +132,7 @@ async function isServing(db: Database): Promise<boolean> {
   return Promise.race([current, late]).finally(() => clearTimeout(timer));
 }
 
-export async function startNotifications(
-  { db, engine: { hub }, logger }: RunningCell,
-  lifecycle: Lifecycle,
-): Promise<void> {
+export async function startNotifications({ db, engine: { hub }, logger, lifecycle }: RunningCell): Promise<void> {
   const notifications = new Notifications(
     db,
     logger,

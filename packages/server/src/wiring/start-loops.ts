@@ -1,5 +1,4 @@
 import type { Config } from '../config/config.js';
-import type { Lifecycle } from '../lifecycle.js';
 import { createCronScheduler } from '../loops/cron-scheduler.js';
 import { createFamilyLoop } from '../loops/family.js';
 import { createJanitor } from '../loops/janitor.js';
@@ -14,13 +13,12 @@ import type { RunningCell } from './start-cell.js';
 
 export interface LoopOptions {
   readonly config: Config;
-  readonly lifecycle: Lifecycle;
   readonly tasks: readonly string[];
   readonly sweepMs?: number | undefined;
 }
 
 /** What runs at intervals, for one database. */
-export function startLoops({ engine, logger }: RunningCell, { config, lifecycle, tasks, sweepMs }: LoopOptions): void {
+export function startLoops({ engine, logger, lifecycle }: RunningCell, { config, tasks, sweepMs }: LoopOptions): void {
   const { maintenance, cronFirer, hub, processes, series, workers, operationWork, family, stepEnder } = engine;
   const familyLoop = createFamilyLoop(family, logger);
   const stepWaitsLoop = createStepWaitsLoop(stepEnder, hub, logger);

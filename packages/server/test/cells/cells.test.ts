@@ -1,9 +1,11 @@
 import { SignJWT } from 'jose';
 import { afterAll, describe, expect, it } from 'vitest';
 import { bucketOf, bucketOfId } from '../../src/domain/ids.js';
-import { createJob, leaseOne, newQueue } from '../engine/kit.js';
+import { complete, createJob, leaseOne, newQueue, type Leased } from '../engine/kit.js';
 import { cloneCells } from '../support/cells.js';
-import { JWT_SECRET, startTestServer } from '../support/server.js';
+import type { Client } from '../support/client.js';
+import { JWT_SECRET, readyBody, startTestServer } from '../support/server.js';
+import { until } from '../support/until.js';
 
 /** One service over two databases, each with half of the tenants. */
 const database = await cloneCells(2);
@@ -55,6 +57,26 @@ describe('tenants on two databases', () => {
     expect(queues.filter((each) => each.queue === queue)).toEqual([]);
   });
 
+  it('have the jobs that a worker holds of all of them named together, and each sees its own', async () => {
+    const queue = newQueue();
+    const ids = await Promise.all([0, 1, 0, 1].map((n) => createJob(tenants[n]!, queue)));
+    const asked = { max_jobs: 4, worker_id: 'of-both' };
+    const held = (await worker.post(`/api/v1/queues/${queue}/lease`, asked)).body.jobs as Leased[];
+    expect(held).toHaveLength(4);
+    const shown = async (client: Client, path: string): Promise<any> =>
+      (await client.get(path)).body.workers.find((each: any) => each.worker_id === 'of-both');
+    const jobsOf = (shownWorker: any): string[] => shownWorker.running_jobs.map((job: any) => job.id).sort();
+    const all = await shown(admin, '/api/v1/admin/workers');
+    expect([all.running, jobsOf(all)]).toEqual([4, [...ids].sort()]);
+    for (const [n, client] of tenants.entries()) {
+      const own = await shown(client, '/api/v1/workers');
+      expect([own.running, jobsOf(own)]).toEqual([2, [ids[n]!, ids[n + 2]!].sort()]);
+    }
+    for (const leased of held) expect((await complete(worker, leased)).status).toBe(204);
+    const after = await shown(admin, '/api/v1/admin/workers');
+    expect(after).toMatchObject({ running: 0, running_jobs: [], completed: 4 });
+  });
+
   it('are claimed in the order of their priorities, whichever database they are in', async () => {
     const queue = newQueue();
     const ids: string[] = [];
@@ -63,6 +85,51 @@ describe('tenants on two databases', () => {
     const order: string[] = [];
     for (let n = 0; n < 6; n++) order.push((await leaseOne(worker, queue)).job.id);
     expect(order).toEqual(ids.reverse());
+  });
+
+  it('are claimed in that order, though some were created after others were seen', async () => {
+    const queue = newQueue();
+    const order: string[] = [];
+    const ids = new Map<string, number>();
+    for (let n = 0; n < 12; n++) {
+      const create = async (cell: number, priority: number): Promise<unknown> =>
+        ids.set(await createJob(tenants[cell]!, queue, { config: { priority } }), priority);
+      await Promise.all([create(n % 2, n), create((n + 1) % 2, 0)]);
+      order.push((await leaseOne(worker, queue)).job.id);
+    }
+    expect(order.map((id) => ids.get(id))).toEqual([...Array(12).keys()]);
+  });
+
+  it('are paused and recorded together, as one thing that an operator did', async () => {
+    const [one, two] = [newQueue(), newQueue()];
+    for (const queue of [one, two])
+      expect((await admin.post(`/api/v1/admin/queues/${queue}/pause`, { reason: 'both' })).status).toBe(204);
+    for (const client of tenants)
+      expect((await client.get(`/api/v1/queues/${one}`)).body).toMatchObject({
+        paused_reason: 'both',
+        paused_by: 'admin',
+      });
+    const page = async (query: string): Promise<any> => (await admin.get(`/api/v1/admin/audit?${query}`)).body;
+    const first = await page('limit=1');
+    expect(first).toMatchObject({ entries: [{ action: 'pause_queue', target: two }], has_more: true });
+    const second = await page(`limit=1&cursor=${encodeURIComponent(first.next_cursor)}`);
+    expect(second.entries).toMatchObject([{ action: 'pause_queue', target: one }]);
+    expect((await page('limit=100')).entries.filter((entry: any) => entry.target === one)).toHaveLength(1);
+    // A read is recorded where the tenant is.
+    for (const name of names) expect((await admin.get('/api/v1/jobs', { 'millrace-tenant': name })).status).toBe(200);
+    const reads = (await page('limit=100')).entries.filter((entry: any) => entry.action === 'read_tenant');
+    expect(reads.map((entry: any) => entry.target)).toEqual([...names].reverse());
+  });
+
+  it('are told apart by whoever asks whether the service is ready', async () => {
+    const body = await readyBody(server);
+    const cells = ['c1', 'c2'].map((name) => ({ name, up: true }));
+    expect(body).toEqual({ status: 'ready', cells });
+    const other = await until(async () => {
+      const reply = await fetch(`${server.metricsUrl}/ready`);
+      return reply.status === 200 && ((await reply.json()) as object);
+    });
+    expect(other).toEqual(body);
   });
 
   it('are kept out of a service that takes one of them for all there is', async () => {

@@ -57,6 +57,7 @@ describe('defaults', () => {
       workerTokenFile: null,
       adminTokenFile: null,
       otlpEndpoint: null,
+      traceUrl: null,
       database: { kind: 'url', url: 'postgres://localhost/x' },
       pooler: 'none',
       directDatabaseUrl: null,
@@ -111,6 +112,7 @@ const SAMPLES: readonly (readonly [keyof Config, string, string, string, unknown
   ['workerTokenFile', '--worker-token-file', 'MILLRACE_WORKER_TOKEN_FILE', 'workers', 'workers'],
   ['adminTokenFile', '--admin-token-file', 'MILLRACE_ADMIN_TOKEN_FILE', 'operators', 'operators'],
   ['otlpEndpoint', '--otlp-endpoint', 'MILLRACE_OTLP_ENDPOINT', 'http://c:4318/', 'http://c:4318'],
+  ['traceUrl', '--trace-url', 'MILLRACE_TRACE_URL', 'https://t/{trace_id}?x', 'https://t/{trace_id}?x'],
   ['workerToken', '--worker-token', 'MILLRACE_WORKER_TOKEN', 'w2\n', 'w2'],
   [
     'database',
@@ -453,6 +455,28 @@ describe('the database address', () => {
 
   it.each([{}, { DATABASE_URL: '' }])('is required outside development mode: %j', (env) => {
     expect(refusal(SERVING.slice(0, 2), env)).toMatch(/^no database: set DATABASE_URL/);
+  });
+
+  it('may be several, in the variable or by a flag each', () => {
+    const urls = ['postgres://u:hush@a,b/d', 'postgresql://u@c/d', 'postgres://e/d'];
+    for (const between of [',', ' ', ', ', '\n']) expect(database(urls.join(between))).toEqual({ kind: 'urls', urls });
+    const config = parse([...SERVING.slice(0, 2), ...urls.map((url) => `--database-url=${url}`)]);
+    expect(config.database).toEqual({ kind: 'urls', urls });
+    expect(configSecrets(config)).toContain('hush');
+  });
+
+  const two = ['--database-url=postgres://a/d', '--database-url=postgres://b/d'];
+  it.each([
+    [['--database-url=postgres://a/d', '--database-url=mysql://u:hush@b/d'], 'must begin with postgres://'],
+    [['--database-url=postgres://a/d', '--database-url=embedded:x'], 'must begin with postgres://'],
+    [['--database-url=postgres://a/d', '--database-url='], '--database-url must not be empty'],
+    [[...two, two[0]!], '--database-url names the same database twice (number 3)'],
+    [[...two, '--pooler=transaction'], '--pooler is for one database'],
+    [[...two, '--cells=list.json'], '--cells lists every database'],
+    [[...two, '--cells=2'], '--cells needs a file'],
+  ])('%j are refused', (flags, line) => {
+    expect(refusal([...SERVING.slice(0, 2), ...flags])).toContain(line);
+    expect(refusal([...SERVING.slice(0, 2), ...flags])).not.toContain('hush');
   });
 
   it('is all that a command on the database needs', () => {

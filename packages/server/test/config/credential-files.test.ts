@@ -42,7 +42,7 @@ it('adds what the files hold to what the flags say', () => {
       `--jwt-secret-file=${file('second, with a comma\nthird\n')}`,
       WORKER,
       `--worker-token-file=${file('worker-of-all *\nworker-of-two mail with%20space\n')}`,
-      `--admin-token-file=${file('admin-one\nadmin-two\n')}`,
+      `--admin-token-file=${file('admin-one\nadmin-two  Ada of the night shift\n')}`,
     ),
   );
   expect(current).toEqual({
@@ -59,7 +59,10 @@ it('adds what the files hold to what the flags say', () => {
       ['worker-of-all', null],
       ['worker-of-two', new Set(['mail', 'with space'])],
     ]),
-    adminTokens: ['admin-one', 'admin-two'],
+    adminTokens: new Map([
+      ['admin-one', null],
+      ['admin-two', 'Ada of the night shift'],
+    ]),
   });
 });
 
@@ -80,7 +83,14 @@ describe('a file that is of no use is named, and nothing of it is repeated', () 
     ['missing', '--jwt-secret-file', null, ': cannot read '],
     ['empty', '--jwt-secret-file', ' \n\n', ' is empty'],
     ['without a colon', '--api-keys-file', 'sesame:a\nsesame\n', ' entry 2 has no colon'],
-    ['with a token that no header can carry', '--admin-token-file', 'ok\nsesame open\n', ' line 2 has a token'],
+    ['with a token that no header can carry', '--admin-token-file', 'ok\nsésame\n', ' line 2 has a token'],
+    [
+      'with an operator of two names',
+      '--admin-token-file',
+      'sesame ada\nsesame bob\n',
+      ' line 2 gives a token another',
+    ],
+    ['with too long a name', '--admin-token-file', `sesame ${'ü'.repeat(256)}\n`, ' line 1 has a name'],
     ['with a queue that is no name', '--worker-token-file', 'sesame %zz\n', ' line 1 has a queue'],
     ['with a token twice', '--worker-token-file', 'sesame a\nsesame b\n', ' line 2 repeats a token'],
     ['with too many secrets', '--jwt-secret-file', 'sesame\n'.repeat(11), ' must hold at most 10'],

@@ -7,6 +7,18 @@ import { hold, postmasterPid, query, scratch, useMadeDatabase } from './support.
 
 const withDatabase = useMadeDatabase();
 
+/** The process stands still once it has started initdb: however late it is killed, it has come no further. */
+const STOP_AT_INITDB = `--import=data:text/javascript,${encodeURIComponent(`
+  import programs from 'node:child_process';
+  import { syncBuiltinESMExports } from 'node:module';
+  const { spawn } = programs;
+  programs.spawn = (program, ...rest) => {
+    const child = spawn(program, ...rest);
+    if (program.endsWith('initdb') && rest[0].length > 1) process.kill(process.pid, 'SIGSTOP');
+    return child;
+  };
+  syncBuiltinESMExports();`)}`;
+
 describe('kill -9', () => {
   it('of the process leaves a server that the next start uses', async () => {
     const dir = await withDatabase();
@@ -54,7 +66,7 @@ describe('kill -9', () => {
 
   it('during the initialisation is repaired by the next start', async () => {
     const dir = scratch();
-    const first = hold(dir);
+    const first = hold(dir, { env: { NODE_OPTIONS: STOP_AT_INITDB } });
     await until(() => readdirSync(dir).some((name) => name.startsWith('pgdata.new-')), {
       everyMs: 2,
       what: 'initdb to begin',
@@ -90,8 +102,9 @@ describe('a pid file', () => {
     await first.up();
     const file = join(dir, 'pgdata', 'postmaster.pid');
     const [pid, ...rest] = readFileSync(file, 'utf8').split('\n');
-    process.kill(Number(pid), 'SIGKILL');
+    // In this order: it would repair what was killed before it.
     first.signal('SIGKILL');
+    process.kill(Number(pid), 'SIGKILL');
     await first.exited;
     await until(() => !isRunning(Number(pid)), { what: 'the server to be gone' });
 

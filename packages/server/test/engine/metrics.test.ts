@@ -67,9 +67,18 @@ describe('the metrics of the engine', async () => {
       body: { wait_secs: 30 },
       signal: hangUp.signal,
     });
+    // What the pool and the sweep do is seen in the database a moment before they have heard of it themselves.
+    const heard: readonly [string, number][] = [
+      ['millrace_long_polls', 1],
+      ['millrace_pool_workers{state="busy"}', 1],
+      ['millrace_jobs_completed_total', 2],
+      ['millrace_jobs_failed_total{reason="handler_not_found"}', 1],
+      ['millrace_leases_expired_total', 1],
+    ];
     const seen = await until(async () => {
       const page = await scrape();
-      return page.get('millrace_long_polls') === 1 && page;
+      const missing = heard.find(([name, least]) => (page.get(name) ?? 0) < least);
+      return missing === undefined ? page : `no ${missing[0]} yet`;
     });
 
     const counters: Record<string, number> = {

@@ -157,6 +157,8 @@ describe('two servers on one database', async () => {
     const listeners = `FROM pg_stat_activity
        WHERE datname = current_database() AND application_name = 'millrace'
          AND (query LIKE 'LISTEN%' OR query = 'SELECT')`;
+    // Those of servers that have stopped may take a moment to go.
+    await until(async () => (await database.query(`SELECT ${listeners}`)).length === 2, { what: 'both to listen' });
     const cut = await database.query<{ pid: number }>(`SELECT pid, pg_terminate_backend(pid) ${listeners}`);
     expect(cut).toHaveLength(2);
     const pids = cut.map(({ pid }) => pid);

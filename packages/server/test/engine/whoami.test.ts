@@ -10,7 +10,8 @@ import { startAnotherServer } from './another-server.js';
 describe('GET /whoami', async () => {
   const database = await cloneDatabase();
   const readKeys = new Map([['a-key-that-may-only-read', TENANT_B]]);
-  const config = { mode: 'api', readKeys, retentionHours: 48, defaultQueue: 'work' } as const;
+  const traceUrl = 'https://traces.example.com/{trace_id}';
+  const config = { mode: 'api', readKeys, retentionHours: 48, defaultQueue: 'work', traceUrl } as const;
   const server = await startTestServer({ database, config });
   const { a, worker, nobody } = server;
   afterAll(async () => {
@@ -23,6 +24,7 @@ describe('GET /whoami', async () => {
     default_queue: 'work',
     retention_hours: 48,
     now: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+    trace_url: 'https://traces.example.com/{trace_id}',
     features: [...FEATURES],
   };
   const tokenOf = (claims: Record<string, unknown>, exp: number): Promise<string> =>
@@ -84,6 +86,7 @@ describe('GET /whoami', async () => {
       dev: true,
       default_queue: 'default',
       retention_hours: null,
+      trace_url: null,
     });
     await dev.stop();
   });

@@ -2,7 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { useTestServer } from '../support/server.js';
+import { expireLease, SWEEP_OFTEN } from '../engine/kit.js';
+import { controlClock } from '../support/clock.js';
+import { cloneDatabase } from '../support/database.js';
+import { startTestServer, useTestServer, type TestServer } from '../support/server.js';
 import { until } from '../support/until.js';
 import { canRun, startWorker, WORKER_NAMES, WORKERS, type Finally, type WorkerName } from './workers.js';
 
@@ -15,16 +18,35 @@ const ODD_PAYLOAD = [
   '"name" : "Ada" }',
 ].join('\r\n');
 
-/** They heartbeat at its half, dozens of processes side by side, and have the other half to be late. */
-const SHORT_LEASE_SECS = 8;
+/** They heartbeat at its half. It runs out when a test says so, not while this machine is held up. */
+const SHORT_LEASE_SECS = 4;
 
 /** The workers that docs/worker-protocol.md shows, working for the real service. */
 describe.concurrent('the example workers', async () => {
   const server = await useTestServer({ config: { mode: 'api' } });
-  const { a, worker } = server;
+  const { a } = server;
 
-  async function create(queue: string, task: string, payload: unknown, config: object = {}): Promise<string> {
-    const { status, body } = await a.post('/api/v1/jobs', {
+  /** A server whose clock stands still but for what the test lets pass. */
+  async function timeless(finallyDo: Finally) {
+    const database = await cloneDatabase();
+    const clock = await controlClock(database);
+    await clock.freeze();
+    const own = await startTestServer({ database, config: { mode: 'api' }, intervals: SWEEP_OFTEN });
+    finallyDo(async () => {
+      await own.stop();
+      await database.drop();
+    });
+    return { own, database, clock };
+  }
+
+  async function create(
+    queue: string,
+    task: string,
+    payload: unknown,
+    config: object = {},
+    client = a,
+  ): Promise<string> {
+    const { status, body } = await client.post('/api/v1/jobs', {
       task_name: task,
       payload,
       config: { queue, retry_delay_secs: 3600, ...config },
@@ -33,22 +55,23 @@ describe.concurrent('the example workers', async () => {
     return body.job_id as string;
   }
 
-  const read = async (id: string): Promise<Record<string, unknown>> => (await a.get(`/api/v1/jobs/${id}`)).body;
+  const read = async (id: string, client = a): Promise<Record<string, unknown>> =>
+    (await client.get(`/api/v1/jobs/${id}`)).body;
 
-  const inState = (id: string, status: string): Promise<Record<string, unknown>> =>
+  const inState = (id: string, status: string, client = a): Promise<Record<string, unknown>> =>
     until(
       async () => {
-        const job = await read(id);
+        const job = await read(id, client);
         return job.status === status ? job : `it is ${String(job.status)}: ${String(job.error_message)}`;
       },
       { what: `the job to be ${status}` },
     );
 
   /** A new queue and a worker on it. */
-  function begin(name: WorkerName, finallyDo: Finally, leaseSecs?: number) {
+  function begin(name: WorkerName, finallyDo: Finally, leaseSecs?: number, { url }: TestServer = server) {
     const queue = `${name} ${randomUUID()}`;
     const encoded = name === 'worker.sh' ? encodeURIComponent(queue) : queue;
-    const options = { url: server.url, queue: encoded, ...(leaseSecs && { leaseSecs }) };
+    const options = { url, queue: encoded, ...(leaseSecs && { leaseSecs }) };
     const start = () => startWorker(name, options, finallyDo);
     return { queue, start };
   }
@@ -96,60 +119,79 @@ describe.concurrent('the example workers', async () => {
     });
 
     it('stops a job that is cancelled and takes the next one', async ({ onTestFinished }) => {
-      const { queue, start } = begin(name, onTestFinished, SHORT_LEASE_SECS);
-      const long = await create(queue, 'wait', { seconds: 600 });
-      const next = await create(queue, 'greet', { name: 'Next' });
+      const { own } = await timeless(onTestFinished);
+      const { queue, start } = begin(name, onTestFinished, SHORT_LEASE_SECS, own);
+      const long = await create(queue, 'wait', { seconds: 600 }, {}, own.a);
+      const next = await create(queue, 'greet', { name: 'Next' }, {}, own.a);
       start();
-      await inState(long, 'running');
-      expect((await a.post(`/api/v1/jobs/${long}/cancel`)).status).toBe(204);
-      await inState(next, 'completed');
-      expect(await read(long)).toMatchObject({ status: 'cancelled', result: null, error_message: null });
+      await inState(long, 'running', own.a);
+      expect((await own.a.post(`/api/v1/jobs/${long}/cancel`)).status).toBe(204);
+      await inState(next, 'completed', own.a);
+      expect(await read(long, own.a)).toMatchObject({ status: 'cancelled', result: null, error_message: null });
     });
 
     it('finishes its current job when told to stop, and takes no other', async ({ onTestFinished }) => {
       const { queue, start } = begin(name, onTestFinished);
-      // Long enough to be told in time: that of the next test takes longer still.
       const long = await create(queue, 'wait', { seconds: 10 });
-      const next = await create(queue, 'greet', { name: 'Next' });
       const running = start();
       await inState(long, 'running');
       running.signal('SIGTERM');
+      // Only now: told late, it would have taken this one.
+      const next = await create(queue, 'greet', { name: 'Next' });
       expect(await running.exited).toBe(0);
       expect(await read(long)).toMatchObject({ status: 'completed', result: { waited: 10 } });
       expect(await read(next)).toMatchObject({ status: 'pending', delivery_count: 0 });
     });
 
     it('keeps the lease of a job that takes much longer than the lease', async ({ onTestFinished }) => {
-      const seconds = SHORT_LEASE_SECS + 6; // by then it would have expired and been swept, which happens every 5 s
-      const { queue, start } = begin(name, onTestFinished, SHORT_LEASE_SECS);
-      const id = await create(queue, 'wait', { seconds });
+      const { own, database, clock } = await timeless(onTestFinished);
+      const { queue, start } = begin(name, onTestFinished, SHORT_LEASE_SECS, own);
+      const id = await create(queue, 'wait', { seconds: 600 }, {}, own.a);
       start();
-      const job = await inState(id, 'completed');
-      expect(job).toMatchObject({ delivery_count: 1, retry_count: 0, result: { waited: seconds } });
+      await inState(id, 'running', own.a);
+      const whole = `SELECT FROM millrace.leases WHERE id = $1
+        AND locked_until = test_clock.now() + ${SHORT_LEASE_SECS} * interval '1 second'`;
+      for (let passed = 0; passed < 3 * SHORT_LEASE_SECS; passed += SHORT_LEASE_SECS - 1) {
+        await clock.advance(SHORT_LEASE_SECS - 1);
+        await until(async () => (await database.query(whole, [id])).length === 1, { what: 'a heartbeat' });
+      }
+      // A sweep takes the lease of a worker that sends none, and not this one.
+      const lost = await create('nobody', 'wait', {}, { max_retries: 0 }, own.a);
+      await own.worker.post('/api/v1/queues/nobody/lease');
+      await expireLease(database, lost);
+      await inState(lost, 'failed', own.a);
+      expect(await read(id, own.a)).toMatchObject({ status: 'running', delivery_count: 1, retry_count: 0 });
     });
   });
 
   test.runIf(canRun('worker.py'))(
     'worker.py reports nothing on a job that it lost while it was stopped',
     async ({ onTestFinished }) => {
-      const { queue, start } = begin('worker.py', onTestFinished, SHORT_LEASE_SECS);
-      const id = await create(queue, 'wait', { seconds: 600 }, { retry_delay_secs: 0 });
+      const { own, clock } = await timeless(onTestFinished);
+      const { a, worker } = own;
+      const { queue, start } = begin('worker.py', onTestFinished, SHORT_LEASE_SECS, own);
+      const id = await create(queue, 'wait', { seconds: 600 }, { retry_delay_secs: 0 }, a);
       const zombie = start();
-      await inState(id, 'running');
+      await inState(id, 'running', a);
       zombie.signal('SIGSTOP');
-      await inState(id, 'retrying');
+      // Again and again: a heartbeat may have been under way.
+      const isLost = async (): Promise<boolean> => {
+        await clock.advance(SHORT_LEASE_SECS + 1);
+        return (await read(id, a)).status === 'retrying';
+      };
+      await until(isLost, { what: 'the job to be lost' });
       const leased = await worker.post(`/api/v1/queues/${encodeURIComponent(queue)}/lease`, { lease_secs: 60 });
       expect(leased.body.jobs).toHaveLength(1);
       zombie.signal('SIGCONT');
-      await until(async () => (await staleCalls('heartbeat')) > 0, { what: 'the zombie to learn of its loss' });
+      await until(async () => (await staleCalls(own, 'heartbeat')) > 0, { what: 'the zombie to learn of its loss' });
 
       const [{ lease_token }] = leased.body.jobs as [{ lease_token: string }];
       const settled = await worker.post(`/api/v1/jobs/${id}/complete`, { lease_token, result: { by: 'the other' } });
       expect(settled.status).toBe(204);
       zombie.signal('SIGTERM');
       expect(await zombie.exited).toBe(0);
-      expect(await read(id)).toMatchObject({ delivery_count: 2, result: { by: 'the other' } });
-      expect(await staleCalls('complete')).toBe(0);
+      expect(await read(id, a)).toMatchObject({ delivery_count: 2, result: { by: 'the other' } });
+      expect(await staleCalls(own, 'complete')).toBe(0);
     },
   );
 
@@ -167,8 +209,8 @@ describe.concurrent('the example workers', async () => {
     expect(lines.filter((line) => line.length > 110)).toEqual([]);
   });
 
-  async function staleCalls(operation: string): Promise<number> {
-    const page = await (await fetch(`${server.metricsUrl}/metrics`)).text();
+  async function staleCalls({ metricsUrl }: TestServer, operation: string): Promise<number> {
+    const page = await (await fetch(`${metricsUrl}/metrics`)).text();
     return Number(
       new RegExp(`^millrace_stale_tokens_total\\{operation="${operation}"\\} (\\d+)`, 'm').exec(page)?.[1] ?? 0,
     );

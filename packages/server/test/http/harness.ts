@@ -223,7 +223,7 @@ export async function startApp({ engine: overrides, ...options }: TestAppOptions
       readKeys: new Map([[READ_KEY_A, 'tenant-a']]),
       jwtSecrets: [JWT_SECRET],
       workerTokens: new Map([[WORKER_TOKEN, null]]),
-      adminTokens: [ADMIN_TOKEN],
+      adminTokens: new Map([[ADMIN_TOKEN, null]]),
     },
     defaultQueue: 'default',
     corsOrigins: null,

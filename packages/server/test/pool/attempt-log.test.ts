@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { Hub } from '../../src/engine/shared/hub.js';
-import { createAttemptLog } from '../../src/pool/attempt-log.js';
+import { createAttemptLog, type AttemptLog, type LoggedAttempt } from '../../src/pool/attempt-log.js';
 import { LineBudget } from '../../src/telemetry/line-budget.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { startTestServer } from '../support/server.js';
@@ -67,11 +67,35 @@ describe('the log of what fails', async () => {
     expect(linesOf(id).filter(({ level }) => level === 'error')).toHaveLength(1);
   });
 
-  it('is bounded, and says how much it left out', () => {
+  function ownLog(hub: Hub): { log: AttemptLog; lines: Record<string, unknown>[] } {
     const lines: Record<string, unknown>[] = [];
     const write = (line: string): void => void lines.push(JSON.parse(line) as Record<string, unknown>);
     const logger = createLogger({ level: 'info', format: 'json', destination: { write } });
-    const log = createAttemptLog(logger, new Hub());
+    return { log: createAttemptLog(logger, hub), lines };
+  }
+
+  it('has one line for a dead letter, also if an earlier attempt that had lost its lease ends here', () => {
+    const hub = new Hub();
+    const { log, lines } = ownLog(hub);
+    const dead = (): unknown[] => lines.filter(({ level }) => level === 'error').map(({ attempt }) => attempt);
+    const nth = (attempt: number): LoggedAttempt => ({ task: 't', queue: 'q', jobId: 'j', attempt });
+    const news = { id: 'j', tenant: 'a', outcome: 'failed', task: 't', queue: 'q', runSecs: null } as const;
+    const fail = (): void => hub.announceSettled({ ...news, reason: 'non_retryable', error: 'x' });
+    log.failed({ ...nth(1), error: new Error('late') });
+    log.failed({ ...nth(2), error: new Error('x') });
+    log.unsettled(nth(1));
+    fail();
+    log.deadLettered({ ...nth(2), reason: 'non_retryable', error: 'x' });
+    expect(dead()).toEqual([2]);
+    // Nothing of it is left: whoever else ends the job, such as the janitor, is heard.
+    log.failed({ ...nth(3), error: new Error('late') });
+    log.unsettled(nth(3));
+    fail();
+    expect(dead()).toEqual([2, undefined]);
+  });
+
+  it('is bounded, and says how much it left out', () => {
+    const { log, lines } = ownLog(new Hub());
     const attempt = { task: 't', queue: 'q', jobId: 'j', attempt: 1 };
     for (let n = 0; n < 1000; n++) log.failed({ ...attempt, error: new Error('x'.repeat(100_000)) });
     expect(lines.length).toBeLessThan(50);

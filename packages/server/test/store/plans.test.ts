@@ -19,24 +19,41 @@ const MEANT: Readonly<Record<string, readonly string[]>> = {
   settle: ['watches_pkey', ...FOLLOWED],
   settle_completed: ['watches_pkey', ...FOLLOWED],
   settle_bundled: ['watches_pkey', ...FOLLOWED],
+  settle_bundled_limited: ['watches_pkey', ...FOLLOWED],
   cancel_waiting: ['watches_pkey', ...FOLLOWED],
   settle_limited: ['watches_pkey', ...FOLLOWED],
   settle_completed_limited: ['watches_pkey', ...FOLLOWED],
   cancel_waiting_limited: ['watches_pkey', ...FOLLOWED],
   run_now_limited: ['watches_pkey'],
+  run_many_now: ['watches_pkey'],
   expire_waiting: FOLLOWED,
   // What ended in the last minutes.
   forget_ends: ['recent_ends', 'recent_ends_pkey', ...FOLLOWED],
   // What nobody has taken up yet, a thousand at a time, and whether there is any limit.
   wake_sleepers: [
-    ...['limit_notes_by_limit', 'limits', 'limits_pkey', 'limits_by_name', 'unique_keys', 'unique_keys_pkey'],
+    ...[
+      'limit_notes',
+      'limit_notes_by_limit',
+      'limit_notes_to_act_on',
+      'limits',
+      'limits_pkey',
+      'limits_by_name',
+      'unique_keys',
+      'unique_keys_pkey',
+    ],
     ...['queue_limits', 'queue_limits_pkey'],
   ],
   // One row, and whether any tenant is outside its range.
   cell_range: ['cell'],
+  cell_row: ['cell'],
+  end_pruning: ['cell'],
+  // Bounded, for an operator who asks.
+  cell_counts: ['tenants', 'tenants_by_bucket', 'ready', 'ready_pkey', 'leases', 'leases_pkey', 'bundles'],
   narrow_range: ['cell', 'tenants_by_bucket'],
   // What operators have set, a row each.
   limited_queues: ['queue_limits', 'queue_limits_pkey'],
+  // The last ten thousand things that they did.
+  trim_audit: ['audit', 'audit_pkey'],
   forget_streams: ['watches', 'watches_pkey', 'transitions_by_job'],
   // A process writes itself down, and a queue is one row, of which there are ten thousand at most; so is a worker that
   // asked in the last ten minutes.
@@ -50,6 +67,8 @@ const MEANT: Readonly<Record<string, readonly string[]>> = {
   forget_bundles: ['bundles', 'bundles_pkey'],
   // What running attempts have reported, and what is left of it.
   forget_progress: ['progress', 'progress_pkey'],
+  // Whether there is any.
+  has_tenants: ['tenants', 'tenants_pkey', 'tenants_by_bucket'],
   run_now: ['watches_pkey'],
   extend_with_progress: ['watches_pkey'],
   forget_claim_marks: ['claim_marks', 'claim_marks_pkey', 'bundles', 'bundles_pkey', 'leases', 'leases_pkey'],

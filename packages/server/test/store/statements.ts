@@ -13,6 +13,7 @@ export const PLANNED_ANEW = [
   'expired',
   'queue_depths',
   'queue_marks',
+  'audit_page',
   'paused_queues',
   'queue_known',
   'queue_held',

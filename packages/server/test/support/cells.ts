@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type pg from 'pg';
-import { evenRanges, rangeText } from '../../src/domain/cells.js';
+import { evenRanges, rangeText, type BucketRange } from '../../src/domain/cells.js';
 import { cloneDatabase, type TestDatabase } from './database.js';
 
 /** The databases of a service on several cells, as one: a statement runs on each, and their rows are put together. */
@@ -20,11 +20,14 @@ export const listIn = (url: string): string | null => (url.startsWith(PREFIX) ? 
 
 export async function cloneCells(count: number): Promise<TestCells> {
   const cells = await Promise.all(Array.from({ length: count }, () => cloneDatabase()));
+  return asCells(cells, evenRanges(count));
+}
+
+/** Databases as the cells of one service, with these ranges. */
+export function asCells(cells: readonly TestDatabase[], ranges: readonly BucketRange[]): TestCells {
   const dir = mkdtempSync(join(tmpdir(), 'millrace-cells-'));
   const file = join(dir, 'cells.json');
-  const ranges = evenRanges(count);
-  const list = cells.map(({ url }, n) => ({ name: `c${n + 1}`, buckets: rangeText(ranges[n]!), database_url: url }));
-  writeFileSync(file, JSON.stringify(list));
+  writeList(file, cells, ranges);
   return {
     cells,
     file,
@@ -39,6 +42,11 @@ export async function cloneCells(count: number): Promise<TestCells> {
       rmSync(dir, { recursive: true });
     },
   };
+}
+
+export function writeList(file: string, cells: readonly TestDatabase[], ranges: readonly BucketRange[]): void {
+  const list = cells.map(({ url }, n) => ({ name: `c${n + 1}`, buckets: rangeText(ranges[n]!), database_url: url }));
+  writeFileSync(file, JSON.stringify(list));
 }
 
 /** On how many databases the servers of this run stand: MILLRACE_TEST_CELLS, or one. */

@@ -46,6 +46,19 @@ async function createDatabase(template: string): Promise<TestDatabase> {
   };
 }
 
+/** Another one with the same contents, as a standby that was promoted. Ends the connections to the original. */
+export async function copyDatabase(original: TestDatabase): Promise<TestDatabase> {
+  const name = new URL(original.url).pathname.slice(1);
+  await administer(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+  try {
+    await administer('SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = $1', [name]);
+    return await createDatabase(name);
+  } finally {
+    await administer(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
+    await original.reconnect();
+  }
+}
+
 const CONNECTIONS = `
   SELECT application_name, state, left(query, 80) AS query FROM pg_stat_activity
   WHERE datname = $1 AND backend_type = 'client backend'`;

@@ -7,7 +7,12 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * Short files that take long. In a new clone Vitest knows no durations and starts with the longest texts, so these
  * would come last, and the run would end with one worker busy and the others idle.
  */
-const SLOW: readonly string[] = [];
+const SLOW: readonly string[] = [
+  'tools/fuzz/test/quick.full.test.ts',
+  'packages/cli/test/packages.full.test.ts',
+  'packages/cli/test/terminal.full.test.ts',
+  'packages/server/test/cells/away-at-start.full.test.ts',
+];
 
 /** Slow files first; with MILLRACE_TEST_SEED (`npm run flakes`) in an order drawn from that seed. */
 export class FileOrder extends BaseSequencer {

@@ -52,7 +52,8 @@ export function testConfig(databaseUrl: string, overrides: Partial<Config> = {})
     'jwt-secret': JWT_SECRET,
     'worker-token': WORKER_TOKEN,
     'admin-token': ADMIN_TOKEN,
-    ...(list === null ? databaseFlags(databaseUrl) : { cells: list }),
+    // One PostgreSQL has the connections of all cells.
+    ...(list === null ? databaseFlags(databaseUrl) : { cells: list, 'max-db-connections': '6' }),
     // A stop waits for what runs, and on a slow machine that takes a while.
     'shutdown-secs': '120',
   };
@@ -110,6 +111,16 @@ export async function useTestServer(options?: TestServerOptions): Promise<TestSe
   afterAll(() => server.stop());
   return server;
 }
+
+/** What /ready says. It answers 503 where the database took its time: wherever this machine is held up. */
+export const readyBody = ({ nobody }: Pick<TestServer, 'nobody'>): Promise<any> =>
+  until(
+    async () => {
+      const { status, body, text } = await nobody.get('/ready');
+      return status === 200 ? body : text;
+    },
+    { what: 'the server to be ready' },
+  );
 
 export type { RunningServer };
 

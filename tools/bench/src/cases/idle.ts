@@ -1,21 +1,33 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { perRound } from '../bench.js';
+import { perRound, type Bench } from '../bench.js';
+import type { BenchDatabase } from '../env/postgres.js';
 import { cpuSeconds, residentMiB } from '../env/processes.js';
 
 const SETTLE_MS = 3_000;
+
+/** All that happens in these databases meanwhile, whoever does it. */
+export async function statementsPerSecond(
+  { postgres, scale: { idleSecs } }: Bench,
+  databases: readonly BenchDatabase[],
+): Promise<number> {
+  const count = async (): Promise<number> => {
+    let sum = 0;
+    for (const database of databases) sum += await postgres.transactions(database);
+    return sum;
+  };
+  const before = await count();
+  await sleep(idleSecs * 1000);
+  return ((await count()) - before) / idleSecs;
+}
 
 /**
  * A server with nothing to do. What PostgreSQL does in a database on its own (vacuum, statistics) is measured first and
  * subtracted.
  */
 export const idle = perRound(async (scope) => {
-  const { postgres, scale, results } = scope.bench;
+  const { scale, results } = scope.bench;
   const database = await scope.database('millrace');
-  const transactionsPerSecond = async (): Promise<number> => {
-    const before = await postgres.transactions(database);
-    await sleep(scale.idleSecs * 1000);
-    return ((await postgres.transactions(database)) - before) / scale.idleSecs;
-  };
+  const transactionsPerSecond = (): Promise<number> => statementsPerSecond(scope.bench, [database]);
   const byItself = await transactionsPerSecond();
   const server = await scope.millrace(database, 'all');
   await sleep(Math.min(SETTLE_MS, scale.idleSecs * 1000));

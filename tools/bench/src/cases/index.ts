@@ -1,5 +1,6 @@
 import type { Case } from '../bench.js';
 import type { Scale } from '../scale.js';
+import { cells } from './cells.js';
 import { durable } from './durable.js';
 import { events } from './events.js';
 import { growth } from './growth/index.js';
@@ -28,6 +29,7 @@ export const CASES: Readonly<Record<CaseName, Case>> = {
   workflows,
   durable,
   limits,
+  cells,
   events,
   wal,
   idle,
@@ -37,7 +39,9 @@ export const CASES: Readonly<Record<CaseName, Case>> = {
   growth,
 };
 
-const HEAVY: readonly CaseName[] = ['durable', 'limits', 'idle', 'snapshot', 'history', 'insight', 'growth', 'wal'];
+const HEAVY: readonly CaseName[] = [
+  ...(['durable', 'limits', 'cells', 'idle', 'snapshot', 'history', 'insight', 'growth', 'wal'] as const),
+];
 
 export const roundsOf = (name: CaseName, scale: Scale): number =>
   HEAVY.includes(name) ? scale.heavyRounds : scale.rounds;

@@ -9,6 +9,7 @@ export const CASE_NAMES = [
   'workflows',
   'durable',
   'limits',
+  'cells',
   'events',
   'wal',
   'idle',

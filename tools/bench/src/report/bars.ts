@@ -197,6 +197,23 @@ export const BARS: readonly Bar[] = [
     unit: 'jobs/s',
   },
   atMost('limits', 'idle beside many keys: processor', 1, '% of a core', ['limits-idle.cpu']),
+  atLeast('cells', 'drain of four databases / of one, on the same processor', 0.8, ['cells.4', 'cells.1']),
+  atMost(
+    'cells',
+    'a lease over four databases / over one, p50',
+    2,
+    '×',
+    ['cells-lease-p50.4', 'cells-lease-p50.1'],
+    ratio,
+  ),
+  atMost(
+    'cells',
+    'idle: statements that each further database adds',
+    2,
+    '/s',
+    ['cells-idle.4', 'cells-idle.1'],
+    (four, one) => (four - one) / 3,
+  ),
   atLeast('history', 'drain with much history / with none', 0.9, ['history.many', 'history.empty']),
   atMost('history', 'any page by cursor / the first', 3, '×', ['page-depth.many']),
   ...(['counts', 'counts-queue', 'series', 'series-task', 'series-days'] as const).map((name) =>

@@ -1,3 +1,4 @@
+import { CELL_COUNTS } from '../cases/cells.js';
 import { AXIS_NAMES, growthMetric, MEASURE_NAMES, MEASURES, sizeTitle } from '../cases/growth/axes.js';
 import { DEPTHS, FILTERS, RARE, SIZES } from '../cases/history.js';
 import { INSIGHT_TITLES } from '../cases/insight.js';
@@ -139,6 +140,7 @@ function httpGroups({ streams }: Scale): Group[] {
       ],
     },
     { of: 'limits', title: 'Limits by key, and tenants that take turns', metrics: limitMetrics() },
+    { of: 'cells', title: 'Tenants spread over several databases of one PostgreSQL', metrics: cellMetrics() },
     {
       of: 'outbox',
       title: "The outbox in the application's database",
@@ -184,6 +186,18 @@ function limitMetrics(): Metric[] {
     metric('limits-idle.statements', 'nothing to do beside many keys: statements', '/s'),
   ];
 }
+
+const cellMetrics = (): Metric[] =>
+  CELL_COUNTS.flatMap((n) => {
+    const title = n === 1 ? 'one database' : `${n} databases`;
+    return [
+      metric(`cells.${n}`, `drain, ${title}`, 'jobs/s'),
+      metric(`cells-cpu.${n}`, `processor per drained job, ${title}`, 'µs'),
+      metric(`cells-lease-p50.${n}`, `a lease of one job, ${title}, p50`, 'ms'),
+      metric(`cells-lease-p99.${n}`, `a lease of one job, ${title}, p99`, 'ms'),
+      metric(`cells-idle.${n}`, `nothing to do: statements, ${title} together`, '/s'),
+    ];
+  });
 
 function costGroups({ waiting }: Scale): Group[] {
   return [

@@ -57,12 +57,15 @@ const methods = {
     return progress.report();
   },
 
-  /** The same where they are not all of one tenant, whose counters would say when they are done. */
+  /**
+   * The same where they are not all of one tenant, whose counters would say when they are done. There may be several
+   * databases, with spaces between their URLs.
+   */
   drainOfAnyTenants: async ({ url, jobs }: { url: string; jobs: number }): Promise<DrainReport> => {
     progress = new Progress(jobs);
     await methods.start({ url });
     await progress.handled;
-    await untilQueueIsEmpty(url, QUEUE);
+    for (const each of url.split(' ')) await untilQueueIsEmpty(each, QUEUE);
     return progress.report();
   },
 

@@ -39,7 +39,7 @@ async function startRoute(): Promise<number> {
       readKeys: new Map(),
       jwtSecrets: [],
       workerTokens: new Map([[WORKER_TOKEN, null]]),
-      adminTokens: [],
+      adminTokens: new Map(),
     },
     defaultQueue: QUEUE,
     corsOrigins: null,

@@ -6,7 +6,7 @@ import type { ManagedProcess } from '../stage/processes.js';
 const JOBS_EACH = 10;
 const ZOMBIES = 3;
 /** Much longer than it takes to notice that they hold their jobs; they are stopped for longer still, mostly. */
-const WORK_MS = [3_000, 3_050] as const;
+const WORK_MS = [8_000, 8_050] as const;
 
 /**
  * Workers are stopped while they hold jobs, until their leases have been reclaimed and others hold the jobs. Then they

@@ -11,7 +11,9 @@ import { completeAll, jobsOn } from '../support/jobs.js';
 const CROWD = 300;
 const PROBES = 40;
 const HEALTH_MS = 100;
-const LEASE_SECS = 3;
+const BEAT_MS = 1_500;
+/** A machine that stands still must not end it. */
+const LEASE_SECS = 60;
 const STREAM_MS = 120_000;
 
 /** Far more callers wait on one process than it has database connections. Callers that do not wait must not notice. */
@@ -97,7 +99,7 @@ async function probe(
       beat.status === 200 && beat.body.status === 'running',
       `a heartbeat was answered ${beat.status ?? ''}`,
     );
-    stage.expect(beat.ms < LEASE_SECS * 500, `a heartbeat took ${Math.round(beat.ms)} ms`);
+    stage.expectWithin(BEAT_MS, beat.ms, 'a heartbeat');
     await stage.sleep(20);
   }
   // One slow answer in forty is put down to the machine: the suite itself serves six hundred connections.

@@ -33,8 +33,14 @@ import { resumeKills } from './47-resume-kills.js';
 import { childrenKills } from './48-children-kills.js';
 import { turns } from './49-turns.js';
 import { queueLimits } from './50-queue-limits.js';
+import { uniqueKeys } from './51-unique-keys.js';
 import { waitKills } from './52-wait-kills.js';
 import { scheduledWorkflows } from './53-scheduled-workflows.js';
+import { lostCells } from './54-lost-cells.js';
+import { wrongLists } from './55-wrong-lists.js';
+import { splitCell } from './56-split-cell.js';
+import { cronOverCells } from './57-cron-over-cells.js';
+import { cellFailover } from './58-cell-failover.js';
 import { manyPriorities } from './30-many-priorities.js';
 import { lockedTable } from './31-locked-table.js';
 import { changedSchema } from './32-changed-schema.js';
@@ -95,6 +101,11 @@ export const FAULTS: readonly Fault[] = [
   startTogether,
   idleTransaction,
   failover,
+  splitCell,
+  cellFailover,
+  lostCells,
+  wrongLists,
+  cronOverCells,
   overload,
   largeJobs,
   largeContext,
@@ -106,5 +117,6 @@ export const FAULTS: readonly Fault[] = [
   costlyRequests,
   manyNames,
   limits,
+  uniqueKeys,
   resumeKills,
 ];

@@ -5,10 +5,28 @@ const ADMIT_SQL = 'server/sql/queries/limits/admit.sql';
 const CLAIM_SQL = 'server/sql/queries/leases/claim.sql';
 const GATES_SQL = 'server/sql/queries/leases/gates.sql';
 const SHARES_SQL = 'server/sql/queries/leases/shares.sql';
+const SETTLE_SQL = 'server/sql/queries/outcomes/settle.sql';
+const UNIQUE_SQL = 'server/sql/queries/limits/unique.sql';
 const ADMITTER = 'server/dist/engine/limits/admitter.js';
 const QUEUE_GATES = 'server/dist/engine/leases/queue-gates.js';
 const RATED = 'server/dist/engine/limits/rated.js';
+const SETTLE = 'server/dist/engine/outcomes/settle.js';
 const TENANT_LINES = 'server/dist/engine/leases/tenant-lines.js';
+const UNIQUE = 'server/dist/engine/limits/unique.js';
+
+/** In a transaction of its own, and the settlement takes its time. */
+const giveBackFirst = `
+  const ids = '{' + items.map(({ id }) => id).join() + '}';
+  const gone = await this.db.run({
+    name: '',
+    text: \`UPDATE millrace.limits l SET running = l.running - 1 FROM millrace.jobs j
+           WHERE j.id = ANY ($1::uuid[]) AND l.id = ANY (j.limits)
+             AND EXISTS (SELECT FROM millrace.leases x WHERE x.id = j.id) RETURNING l.id\`,
+    values: [ids],
+  });
+  this.hub.announceLimits({ limits: gone.map(({ id }) => id), slept: false });
+  ${pause(30)}
+`;
 
 export const LIMIT_MUTANTS: readonly Mutant[] = [
   {
@@ -60,5 +78,25 @@ export const LIMIT_MUTANTS: readonly Mutant[] = [
     patches: [{ file: RATED, find: /gone, refunded \}, rate\)/, replace: 'gone, refunded: gone }, rate)' }],
     rows: [50],
     sign: /of keyed started within/,
+  },
+  {
+    name: 'room is given back before the attempt has ended',
+    patches: [
+      { file: SETTLE_SQL, find: /SELECT freed\.n, freed\.id/, replace: 'SELECT 0, freed.id' },
+      { file: SETTLE, find: /async #complete\(items, statement\) \{/, replace: `$& ${giveBackFirst}` },
+    ],
+    rows: [46],
+    sign: /held room for/,
+    times: 3,
+  },
+  {
+    name: 'unique keys are not locked while it is decided',
+    patches: [
+      { file: UNIQUE_SQL, find: /(ORDER BY u\.id) FOR UPDATE/, replace: '$1' },
+      { file: UNIQUE, find: /const states = await statesOf\(/, replace: `${pause(20)} $&` },
+    ],
+    rows: [51],
+    sign: /of the unique key/,
+    times: 3,
   },
 ];

@@ -13,7 +13,7 @@ import {
   type Launch,
   type Settings,
 } from '@millrace/server/testing';
-import { onExit, until } from '@millrace/tools-shared';
+import { allProcesses, onExit, until } from '@millrace/tools-shared';
 import { Database, query } from './database.js';
 
 /**
@@ -61,6 +61,15 @@ export class Cluster {
     await until(() => postmasterState(this.launch.dataDir).kind === 'absent', { what: 'PostgreSQL to stop' });
   }
 
+  /** Stops all of its processes: it keeps its connections, and answers nothing. */
+  pause(): void {
+    signalAll(this.launch.dataDir, 'SIGSTOP');
+  }
+
+  resume(): void {
+    signalAll(this.launch.dataDir, 'SIGCONT');
+  }
+
   async crashAndRestart(downMs: number): Promise<void> {
     await this.stop('immediate');
     await sleep(downMs);
@@ -93,4 +102,12 @@ export class Cluster {
 function signalPostmaster(dataDir: string, signal: NodeJS.Signals): void {
   const state = postmasterState(dataDir);
   if (state.kind !== 'absent') process.kill(state.process.pid, signal);
+}
+
+function signalAll(dataDir: string, signal: NodeJS.Signals): void {
+  const state = postmasterState(dataDir);
+  if (state.kind === 'absent') return;
+  const { pid } = state.process;
+  for (const each of [{ pid }, ...allProcesses().filter(({ parent }) => parent === pid)])
+    process.kill(each.pid, signal);
 }

@@ -40,6 +40,11 @@ export class ManagedProcess {
     this.#program.child.kill('SIGSTOP');
   }
 
+  /** SIGHUP: it reads its files again. */
+  hangUp(): void {
+    this.#program.child.kill('SIGHUP');
+  }
+
   resume(): void {
     this.#program.child.kill('SIGCONT');
   }

@@ -10,6 +10,8 @@ export interface ServerOptions {
   readonly mode?: 'all' | 'api' | 'worker';
   /** In place of the database's own URL, for example by way of a proxy. */
   readonly databaseUrl?: string;
+  /** In place of one database: the file that lists them. */
+  readonly cells?: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly nodeArgs?: readonly string[];
@@ -84,7 +86,15 @@ export class ServerProcess {
   }
 
   #spec(): ProcessSpec {
-    const { database, mode = 'all', databaseUrl = database.url, args = [], env = {}, nodeArgs = [] } = this.options;
+    const {
+      database,
+      mode = 'all',
+      databaseUrl = database.url,
+      cells,
+      args = [],
+      env = {},
+      nodeArgs = [],
+    } = this.options;
     return {
       name: this.name,
       script: this.#program,
@@ -100,7 +110,7 @@ export class ServerProcess {
       env: {
         // Such as the size of the heap: what whoever runs the suite gives to all of Node is meant for servers too.
         ...(process.env.NODE_OPTIONS !== undefined && { NODE_OPTIONS: process.env.NODE_OPTIONS }),
-        DATABASE_URL: databaseUrl,
+        ...(cells === undefined ? { DATABASE_URL: databaseUrl } : { MILLRACE_CELLS: cells }),
         MILLRACE_API_KEYS: `${TENANT_KEY}:chaos`,
         MILLRACE_WORKER_TOKEN: WORKER_TOKEN,
         // As variables, so that a row can override them by flag.

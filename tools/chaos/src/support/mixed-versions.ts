@@ -55,6 +55,7 @@ const complete = (server: ServerProcess, { id, token }: Held, result: object = {
 export async function expectNoHarm(stage: Stage, older: ServerProcess, newer: ServerProcess): Promise<void> {
   await expectParentGoesOn(stage, older, newer);
   await expectRightStep(stage, older, newer);
+  await expectRoomComesBack(stage, older, newer);
 }
 
 /** Children that the older program ends, of which it tells nobody. */
@@ -110,4 +111,19 @@ async function expectRightStep(stage: Stage, older: ServerProcess, newer: Server
     `beside a newer one, an older program ended ${CHILDREN.length} children, and answered ${status} to a step`,
   );
   stage.expect(states === 'completed,completed,skipped', `steps that decide ended ${states} beside an older program`);
+}
+
+/** A key for one job at a time, whose first job the older program ends: it gives no room back, and takes none twice. */
+async function expectRoomComesBack(stage: Stage, older: ServerProcess, newer: ServerProcess): Promise<void> {
+  const config = { ...QUICK, queue: QUEUE, limits: [{ key: 'mixed', running: 1 }] };
+  await call(newer, 'jobs/batch', { jobs: [1, 2].map(() => ({ task_name: 'work', config })) });
+  const first = await next(older);
+  if (first === null) return stage.violation('an older program was given no job with a limit');
+  const beside = await lease(newer, 2);
+  stage.expect(beside.length === 0, 'a second job of a key for one ran beside that of an older program');
+  const { status } = await complete(older, first);
+  stage.expect(status === 204, `an older program answered ${status} to the end of a job with a limit`);
+  const second = await next(newer);
+  if (second === null) return stage.violation('the room that an older program had not given back never came back');
+  await complete(newer, second);
 }

@@ -45,6 +45,17 @@ export class Replica {
    * there.
    */
   async createStandby(dataDir: string): Promise<Replica> {
+    const standby = await this.createFollower(dataDir);
+    await this.query(`ALTER SYSTEM SET synchronous_standby_names = 'standby'`);
+    await this.query('SELECT pg_reload_conf()');
+    await this.#untilFound(
+      `SELECT FROM pg_stat_replication WHERE application_name = 'standby' AND sync_state = 'sync'`,
+    );
+    return standby;
+  }
+
+  /** A standby for which nobody waits. Resolves once it follows. */
+  async createFollower(dataDir: string): Promise<Replica> {
     await this.#copyTo(dataDir);
     const { binaries, account, settings } = this.launch;
     const logFile = `${dataDir}.log`;
@@ -58,11 +69,6 @@ export class Replica {
     const standby = new Replica(launch, await startRelay(join(dataDir, SOCKET)));
     await this.#untilFound(
       `SELECT FROM pg_stat_replication WHERE application_name = 'standby' AND state = 'streaming'`,
-    );
-    await this.query(`ALTER SYSTEM SET synchronous_standby_names = 'standby'`);
-    await this.query('SELECT pg_reload_conf()');
-    await this.#untilFound(
-      `SELECT FROM pg_stat_replication WHERE application_name = 'standby' AND sync_state = 'sync'`,
     );
     return standby;
   }

@@ -18,7 +18,7 @@ export const sizes: Case = {
     for (const path of PATHS) {
       const page = await stage.visit(path);
       await page.locator('main h1').waitFor();
-      await page.locator('main .loading').first().waitFor({ state: 'detached' });
+      await page.locator('main .skeleton').first().waitFor({ state: 'detached' });
       const names = await page.evaluate(() =>
         performance
           .getEntriesByType('resource')

@@ -140,10 +140,21 @@ const signed: Mutation = (blank, _random, { callers }: World) => {
   return caseOf(blank, 'auth.signed', withHeader(draftOf(blank), 'Authorization', `Bearer ${token}`));
 };
 
+/** An operator as this tenant: reads answer as they do to the tenant, and nothing else is allowed. */
+const readAs: Mutation = (blank, _random, { callers }: World) => {
+  const { access, method, id } = blank.operation;
+  if (access !== 'tenant') return null;
+  const asOperator = withHeader(draftOf(blank), 'Authorization', `Bearer ${callers.adminToken}`);
+  const draft = withExtraHeader(asOperator, 'Millrace-Tenant', blank.tenant.name);
+  const reads = method === 'GET' || id === 'waitForJobs';
+  return caseOf(blank, 'auth.read-as', draft, reads ? {} : { onlyStatuses: [403] });
+};
+
 export const AUTH_MUTATIONS: Mutations = {
   'auth.disguise': disguised,
   'auth.twice': twice,
   'auth.forged-jwt': forged,
   'auth.swapped': swapped,
   'auth.signed': signed,
+  'auth.read-as': readAs,
 };

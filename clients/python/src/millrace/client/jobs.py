@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -39,6 +39,8 @@ class Jobs:
         status: JobStatus | Sequence[JobStatus] | None = None,
         queue: str | None = None,
         task: BaseTask[..., Any] | str | None = None,
+        error: str | None = None,
+        metadata: Mapping[str, str] | None = None,
         workflow_id: str | None = None,
         parent_job_id: str | None = None,
         key: str | None = None,
@@ -49,6 +51,9 @@ class Jobs:
         include_total: bool = False,
     ) -> Listing[Job]:
         """Jobs, the newest first; with `parent_job_id`, those that a job has created.
+
+        `error` finds failed and retrying jobs by a part of their error, in capital or small letters; `metadata` finds
+        jobs by one field with its whole value, as in `metadata={"source": "signup"}`.
 
         >>> for job in client.jobs.list(status="failed", queue="emails"): ...  # doctest: +SKIP
         """
@@ -61,9 +66,11 @@ class Jobs:
             status=joined(status),
             queue=queue,
             task=task_name(task),
+            error=error,
             workflow_id=workflow_id,
             parent_job_id=parent_job_id,
             idempotency_key=key,
+            **{f"metadata.{field}": value for field, value in (metadata or {}).items()},
         )
         return Listing("jobs", limit, lambda cursor: self._session.read("/jobs", {**query, "cursor": cursor}))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,11 @@ from .session import Session, segment
 
 
 class JobFilter(dict[str, Any]):
-    """Which jobs a bulk operation changes."""
+    """Which jobs a bulk operation changes.
+
+    `error` is part of the error of failed and retrying jobs, in capital or small letters; `metadata` is one field with
+    its whole value.
+    """
 
     def __init__(
         self,
@@ -23,6 +27,8 @@ class JobFilter(dict[str, Any]):
         status: JobStatus | Sequence[JobStatus] | None = None,
         queue: str | None = None,
         task: BaseTask[..., Any] | str | None = None,
+        error: str | None = None,
+        metadata: Mapping[str, str] | None = None,
         workflow_id: str | None = None,
         created_after: datetime | None = None,
         created_before: datetime | None = None,
@@ -32,6 +38,8 @@ class JobFilter(dict[str, Any]):
                 status=joined(status),
                 queue=queue,
                 task=task_name(task),
+                error=error,
+                metadata=None if metadata is None else dict(metadata),
                 workflow_id=workflow_id,
                 created_after=None if created_after is None else instant(created_after),
                 created_before=None if created_before is None else instant(created_before),
@@ -95,6 +103,17 @@ class Operations:
         """Cancels every job that matches, or has one of these ids. What is created later is never touched."""
         return self._start("cancel_jobs", selected, key)
 
+    def run_jobs_now(self, selected: JobFilter | Sequence[str], *, key: str | None = None) -> Operation:
+        """Makes every waiting job due now that matches, or has one of these ids.
+
+        Those that wait for a signal, for children or for the end of a sleep are left alone.
+        """
+        return self._start("run_jobs_now", selected, key)
+
+    def rerun_jobs(self, selected: JobFilter | Sequence[str], *, key: str | None = None) -> Operation:
+        """Creates every ended job anew that matches, or has one of these ids."""
+        return self._start("rerun_jobs", selected, key)
+
     def replay_dead_letters(
         self,
         selected: DeadLetterFilter | Sequence[int],
@@ -118,6 +137,14 @@ class Operations:
     def preview_cancel_jobs(self, selected: JobFilter | Sequence[str]) -> DryRun:
         """What `cancel_jobs` would cancel."""
         return self._preview("cancel_jobs", selected)
+
+    def preview_run_jobs_now(self, selected: JobFilter | Sequence[str]) -> DryRun:
+        """What `run_jobs_now` would make due."""
+        return self._preview("run_jobs_now", selected)
+
+    def preview_rerun_jobs(self, selected: JobFilter | Sequence[str]) -> DryRun:
+        """What `rerun_jobs` would create anew."""
+        return self._preview("rerun_jobs", selected)
 
     def preview_replay_dead_letters(self, selected: DeadLetterFilter | Sequence[int]) -> DryRun:
         """What `replay_dead_letters` would replay."""

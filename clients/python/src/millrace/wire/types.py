@@ -702,7 +702,7 @@ class Operation(TypedDict):
     completed_at: str | None
 
 
-OperationAction = Literal["cancel_jobs", "replay_dead_letters", "resume_workflows"]
+OperationAction = Literal["cancel_jobs", "replay_dead_letters", "resume_workflows", "run_jobs_now", "rerun_jobs"]
 
 
 class _OperationCreatedRequired(TypedDict):
@@ -717,8 +717,10 @@ class OperationFilter(TypedDict, total=False):
     status: str
     queue: str
     task: str
+    error: str
     workflow_id: str
     idempotency_key: str
+    metadata: dict[str, Any]
     queue_name: str
     task_name: str
     reason: DeadLetterReason
@@ -791,6 +793,8 @@ class QueueDepth(TypedDict):
     oldest_pending_age_secs: int | None
     retrying: int
     paused_at: str | None
+    paused_reason: str | None
+    paused_by: str | None
     last_lease_at: str | None
     settings: QueueDepthSettings | None
 
@@ -804,6 +808,7 @@ class QueueDetailSettings(TypedDict):
 class QueueDetailByTaskItem(TypedDict):
     task_name: str
     waiting: int
+    scheduled: int
     running: int
 
 
@@ -827,6 +832,8 @@ class QueueDetail(TypedDict):
     oldest_pending_age_secs: int | None
     retrying: int
     paused_at: str | None
+    paused_reason: str | None
+    paused_by: str | None
     last_lease_at: str | None
     settings: QueueDetailSettings | None
     by_task: list[QueueDetailByTaskItem]
@@ -1139,11 +1146,13 @@ class _WhoAmIRequired(TypedDict):
     default_queue: str
     retention_hours: float | None
     now: str
+    trace_url: str | None
     features: list[str]
 
 
 class WhoAmI(_WhoAmIRequired, total=False):
     expires_at: str
+    read_by: str
 
 
 class WhyLimit(TypedDict):
@@ -1182,10 +1191,18 @@ WhyReason = Literal[
 ]
 
 
+class WorkerRunningJobsItem(TypedDict):
+    id: str
+    task_name: str
+    queue: str
+    started_at: str
+
+
 class Worker(TypedDict):
     worker_id: str
     queue_name: str
     running: int
+    running_jobs: list[WorkerRunningJobsItem]
     last_seen_at: str
     completed: int
     failed: int
@@ -1317,6 +1334,20 @@ class WorkflowSteps(TypedDict):
     steps: list[WorkflowStep]
 
 
+class WorkflowSummaryStepsByStatus(TypedDict):
+    pending: int
+    running: int
+    completed: int
+    failed: int
+    cancelled: int
+    skipped: int
+
+
+class WorkflowSummaryFailedStep(TypedDict):
+    name: str
+    error: str | None
+
+
 class WorkflowSummary(TypedDict):
     id: str
     name: str
@@ -1328,6 +1359,8 @@ class WorkflowSummary(TypedDict):
     tenant_id: str
     steps_total: int
     steps_ended: int
+    steps_by_status: WorkflowSummaryStepsByStatus
+    failed_step: WorkflowSummaryFailedStep | None
 
 
 class _WorkflowSummaryPageRequired(TypedDict):

@@ -7,7 +7,7 @@ import {
   type RunningMember,
 } from '@millrace/server';
 import { explain, exitCodeOf } from '../failure.js';
-import { exitOnBug, printsFinished, serverLogger } from '../logging.js';
+import { exitOnBug, printsFinished, reloadCells, serverLogger } from '../logging.js';
 import type { Answer, Order, Question, Report } from './messages.js';
 
 /**
@@ -46,6 +46,7 @@ async function main(): Promise<void> {
 function heed(order: Order, { member, live }: State, onFirst: (set: CredentialSet) => void): void {
   if ('id' in order) return void answer(member, order);
   if (order.kind === 'stop') return void stop(member);
+  if (order.kind === 'cells') return void (member && live && reloadCells(member, live.logger));
   if (live === null) return onFirst(order.set);
   live.credentials.replace(order.set);
   live.logger.info('the parent has read the credentials again');
@@ -71,7 +72,7 @@ async function answerOf(member: RunningMember, question: Question): Promise<Answ
     case 'snapshot':
       return { snapshot: await member.snapshot({ withDatabase: question.withDatabase }) };
     case 'ready':
-      return { ready: await member.ready() };
+      return { ready: await member.ready(), cells: await member.cells() };
   }
 }
 

@@ -1,4 +1,4 @@
-import type { CredentialSet, Snapshot } from '@millrace/server';
+import type { CredentialSet, RunningMember, Snapshot } from '@millrace/server';
 
 /**
  * What the parent says to one of its processes, over the channel between them. Questions carry a number, and the answer
@@ -6,6 +6,8 @@ import type { CredentialSet, Snapshot } from '@millrace/server';
  */
 export type Order =
   | { readonly kind: 'stop' }
+  /** Read the list of cells again. */
+  | { readonly kind: 'cells' }
   | { readonly kind: 'credentials'; readonly set: CredentialSet }
   | ({ readonly id: number } & Question);
 
@@ -20,4 +22,8 @@ export type Report =
   | { readonly kind: 'failed'; readonly message: string; readonly exitCode: number }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: Answer };
 
-export type Answer = { readonly snapshot: Snapshot } | { readonly ready: boolean } | { readonly error: string };
+/** Undefined: there is one database. */
+export type Cells = Awaited<ReturnType<RunningMember['cells']>>;
+
+export type Answer =
+  { readonly snapshot: Snapshot } | { readonly ready: boolean; readonly cells: Cells } | { readonly error: string };

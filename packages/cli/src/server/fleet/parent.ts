@@ -2,7 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { fileURLToPath } from 'node:url';
 import type { CredentialSet, Fleet, FleetMember, Logger } from '@millrace/server';
 import { MemberFailure } from './member-failure.js';
-import type { Answer, Order, Question, Report } from './messages.js';
+import type { Answer, Cells, Order, Question, Report } from './messages.js';
 import { afterCrash, type Decision } from './restarts.js';
 
 /**
@@ -83,8 +83,19 @@ export class ProcessFleet implements Fleet {
 
   async ready(): Promise<boolean> {
     if (this.#stopping) return false;
+    return (await this.#states()).some(({ ready }) => ready);
+  }
+
+  async cells(): Promise<Cells> {
+    const seen = (await this.#states()).flatMap(({ cells }) => cells ?? []);
+    const names = [...new Set(seen.map(({ name }) => name))];
+    const isUp = (name: string): boolean => seen.every((cell) => cell.name !== name || cell.up);
+    return names.length === 0 ? undefined : names.map((name) => ({ name, up: isUp(name) }));
+  }
+
+  async #states(): Promise<Extract<Answer, { readonly ready: boolean }>[]> {
     const answers = await Promise.all(this.#serving().map((worker) => this.#ask(worker, { kind: 'ready' })));
-    return answers.some((answer) => answer !== null && 'ready' in answer && answer.ready);
+    return answers.flatMap((answer) => (answer !== null && 'ready' in answer ? [answer] : []));
   }
 
   /** Lets all of them finish what is in flight. Resolves to whether all did. */
@@ -105,6 +116,11 @@ export class ProcessFleet implements Fleet {
   /** Gives all of them the credentials that are valid now. */
   handOutCredentials(): void {
     for (const worker of this.#running()) this.#handCredentials(worker);
+  }
+
+  /** Each reads the list itself, and says whether it can use it. */
+  reloadCells(): void {
+    for (const worker of this.#serving()) this.#send(worker, { kind: 'cells' });
   }
 
   #handCredentials(worker: Worker): void {

@@ -44,9 +44,13 @@ export async function serveFleet(
   });
   const page = await startFleetMetrics(config, fleet);
   metrics = page.metrics;
-  if (credentials.haveFiles) {
-    // Files that are wrong are reported once, here, and the processes never hear of them.
-    signals.onHangup(() => reloadCredentials(credentials, logger) && fleet.handOutCredentials());
+  const hasList = config.database.kind === 'cells';
+  if (credentials.haveFiles || hasList) {
+    signals.onHangup(() => {
+      // Files that are wrong are reported once, here, and the processes never hear of them.
+      if (credentials.haveFiles && reloadCredentials(credentials, logger)) fleet.handOutCredentials();
+      if (hasList) fleet.reloadCells();
+    });
   }
   const shutdownMs = config.shutdownSecs * 1000;
   try {

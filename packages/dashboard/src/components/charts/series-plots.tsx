@@ -2,7 +2,9 @@ import type { Series } from '@millrace/contract';
 import type { ReactNode } from 'react';
 import { useRead, type Since } from '../../api/hooks.js';
 import { duration, number } from '../../lib/format.js';
-import { Chart, SECONDS, type Line } from './chart.js';
+import { Chart, type Line } from './chart.js';
+import { barsOf } from './scale.js';
+import { Stacked } from './stacked.js';
 import { Loaded } from '../notes.js';
 
 /** A plot changes when the server has written the next step. */
@@ -24,26 +26,29 @@ const seconds = (value: number): string => duration(value * 1000);
 export function SeriesPlots({ query, since, keepPrevious = true, timesTitle, times }: SeriesPlotsProps): ReactNode {
   const series = useRead<Series>('/series', { query, since, pollMs: PLOT_POLL_MS, keepPrevious });
   return (
-    <Loaded read={series} what="Plots">
+    <Loaded read={series} what="Plots" shape="plot">
       {({ from, step_secs, columns }) => {
-        const axis = { from: Date.parse(from), stepMs: step_secs * 1000 };
+        const { sums, longest, ...bars } = barsOf(Date.parse(from), step_secs, columns.created.length);
+        const created = sums(columns.created);
+        const lines = times(columns).map((line) => ({ ...line, values: longest(line.values) }));
         return (
           <div className="columns">
             <section className="panel">
-              <Chart
-                title={`Jobs per ${duration(step_secs * 1000)}`}
-                {...axis}
+              <Stacked
+                title={`Jobs per ${duration(bars.stepMs)}`}
+                {...bars}
+                steps={created.length}
                 format={number}
-                lines={[
-                  { name: 'created', tone: 'grey', dash: '4 3', values: columns.created },
-                  { name: 'completed', tone: 'green', values: columns.completed },
-                  { name: 'retried', tone: 'amber', dash: '6 2 1 2', values: columns.retried },
-                  { name: 'failed', tone: 'red', dash: '1 2', values: columns.failed },
+                layers={[
+                  { name: 'completed', tone: 'green', values: sums(columns.completed) },
+                  { name: 'retried', tone: 'amber', values: sums(columns.retried) },
+                  { name: 'failed', tone: 'red', values: sums(columns.failed) },
                 ]}
+                line={{ name: 'created', values: created }}
               />
             </section>
             <section className="panel">
-              <Chart title={timesTitle} {...axis} format={seconds} tops={SECONDS} lines={times(columns)} />
+              <Chart title={timesTitle} {...bars} format={seconds} lines={lines} />
             </section>
           </div>
         );

@@ -51,7 +51,7 @@ interface BulkProps {
   readonly onDone?: () => void;
 }
 
-/** Does something to everything that matches: after a dry run that says how many, and the number typed above a hundred. */
+/** Does something to all that matches: after a dry run that says how many, and the number typed above a hundred. */
 export function BulkDialog(props: BulkProps): ReactNode {
   const { title, verb, noun, danger = false, operation, stay = false, onClose, onDone } = props;
   const router = useRouter();

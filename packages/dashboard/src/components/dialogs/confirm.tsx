@@ -32,7 +32,7 @@ export function Confirm(props: ConfirmProps): ReactNode {
     onClose();
   };
   return (
-    <FormDialog {...dialog} closeWord="Keep" mayGo={mayGo} onSubmit={confirm} onClose={onClose}>
+    <FormDialog {...dialog} closeWord={wayOut(props.verb)} mayGo={mayGo} onSubmit={confirm} onClose={onClose}>
       {children}
       {typed !== undefined && (
         <TextField
@@ -49,3 +49,6 @@ export function Confirm(props: ConfirmProps): ReactNode {
     </FormDialog>
   );
 }
+
+/** Beside a button that cancels something, "Cancel" would be read as the same. */
+const wayOut = (verb: string): string => (/^cancel/i.test(verb) ? 'Close' : 'Cancel');

@@ -1,4 +1,5 @@
 import { useEffect, useId, useRef, type ReactNode } from 'react';
+import { Icon } from '../icon.js';
 
 interface DialogProps {
   readonly title: string;
@@ -34,7 +35,7 @@ export function Dialog({ title, onClose, children, wide = false }: DialogProps):
       <header>
         <h2 id={heading}>{title}</h2>
         <button type="button" className="button quiet" onClick={onClose} aria-label="Close">
-          ✕
+          <Icon name="close" />
         </button>
       </header>
       {children}

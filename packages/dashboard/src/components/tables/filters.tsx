@@ -33,26 +33,25 @@ export function SelectFilter({ name, label, options, any }: SelectFilterProps): 
   );
 }
 
-interface TextFilterProps {
-  readonly name: string;
+interface SearchFieldProps {
   readonly label: string;
   readonly placeholder: string;
-  readonly suggestions?: readonly string[];
+  readonly value: string;
+  /** With Enter, or when the field is left: what was entered, if it is something else. */
+  readonly onEnter: (value: string) => void;
+  readonly suggestions?: readonly string[] | undefined;
   /** The field that `/` goes to; one per page. */
-  readonly first?: boolean;
-  /** Instead of the address: what to do with what was entered. */
-  readonly onSubmit?: (value: string) => void;
+  readonly first?: boolean | undefined;
 }
 
-/** A text filter; it applies with Enter or when the field is left. */
-export function TextFilter({ name, label, placeholder, suggestions, first, onSubmit }: TextFilterProps): ReactNode {
-  const [value, set] = useFilter(name);
+/** A field to search by, whose text applies with Enter or when the field is left. */
+export function SearchField({ label, placeholder, value, onEnter, suggestions, first }: SearchFieldProps): ReactNode {
   const [text, setText] = useState(value);
   const list = useId();
   useEffect(() => setText(value), [value]);
   const apply = (): void => {
     const entered = text.trim();
-    if (entered !== value) (onSubmit ?? set)(entered);
+    if (entered !== value) onEnter(entered);
   };
   return (
     <>
@@ -81,6 +80,19 @@ export function TextFilter({ name, label, placeholder, suggestions, first, onSub
       )}
     </>
   );
+}
+
+interface TextFilterProps extends Omit<SearchFieldProps, 'value' | 'onEnter'> {
+  /** In the address. */
+  readonly name: string;
+  /** Instead of the address: what to do with what was entered. */
+  readonly onSubmit?: (value: string) => void;
+}
+
+/** A text of the address to filter by. */
+export function TextFilter({ name, onSubmit, ...field }: TextFilterProps): ReactNode {
+  const [value, set] = useFilter(name);
+  return <SearchField {...field} value={value} onEnter={onSubmit ?? set} />;
 }
 
 const SPANS: readonly (readonly [string, string, number])[] = [

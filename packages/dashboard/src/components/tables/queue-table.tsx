@@ -1,49 +1,47 @@
 import type { QueueDepth, Series } from '@millrace/contract';
 import { useNavigate } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
-import { useRead } from '../../api/hooks.js';
+import { useMemo, type ReactNode } from 'react';
+import { useRead, type Read } from '../../api/hooks.js';
+import { pausedFor } from '../../lib/attention.js';
+import { drainWords, flowOf, rateWords } from '../../lib/flow.js';
+import { number, roughly } from '../../lib/format.js';
+import { seenQueues } from '../../lib/seen-queues.js';
+import { useWho } from '../../session/session.js';
 import { Sparkline } from '../charts/chart.js';
-import { FilterLink, QueueLink } from '../links.js';
+import { QueueLink } from '../links.js';
+import { JobCount } from '../job-count.js';
 import { State } from '../state.js';
 import { Table, type Column } from './table.js';
-import { number, roughly } from '../../lib/format.js';
 
-/** How many queues get a line of their last hour: each is a request. */
+/** How many queues get their rates and a line of their last hour: each is a request. */
 const LINES_MAX = 12;
 const LINE_POLL_MS = 15_000;
 
-/** The queues, the fullest first. */
-export function QueueTable({ queues }: { readonly queues: readonly QueueDepth[] }): ReactNode {
+interface QueueTableProps {
+  readonly queues: readonly QueueDepth[];
+  /** Whether these are all queues, so that one that is missing is idle. */
+  readonly areAll: boolean;
+  /** Fewer columns, where there is less room. */
+  readonly isShort?: boolean;
+}
+
+/** The queues by name, so that none moves while it is looked at; those that have become idle stay. */
+export function QueueTable({ queues, areAll, isShort = false }: QueueTableProps): ReactNode {
   const navigate = useNavigate();
-  const rows = [...queues].sort((one, other) => size(other) - size(one) || one.queue.localeCompare(other.queue));
-  const lined = new Set(rows.slice(0, LINES_MAX).map(({ queue }) => queue));
-  const columns: Column<QueueDepth>[] = [
-    {
-      key: 'queue',
-      title: 'Queue',
-      cell: ({ queue, paused_at }) => (
-        <>
-          <QueueLink queue={queue} /> {paused_at !== null && <State state="paused" />}
-        </>
-      ),
-    },
-    { key: 'waiting', title: 'Waiting', numeric: true, cell: (row) => inJobs(row, 'pending', row.pending) },
-    { key: 'scheduled', title: 'Scheduled', numeric: true, cell: (row) => number(row.scheduled) },
-    { key: 'retrying', title: 'Retrying', numeric: true, cell: (row) => inJobs(row, 'retrying', row.retrying) },
-    { key: 'running', title: 'Running', numeric: true, cell: (row) => inJobs(row, 'running', row.running) },
-    {
-      key: 'oldest',
-      title: 'Oldest',
-      numeric: true,
-      cell: ({ oldest_pending_age_secs: age }) => (age === null ? '–' : roughly(age * 1000)),
-    },
-    {
-      key: 'line',
-      title: 'Last hour',
-      hiddenOnCards: true,
-      cell: ({ queue }) => (lined.has(queue) ? <LastHour queue={queue} /> : null),
-    },
-  ];
+  const { tenant_id } = useWho();
+  const rows = useMemo(() => {
+    const holding = queues.map(({ queue }) => queue);
+    const known = seenQueues(tenant_id ?? '', holding);
+    const idle = areAll ? known.filter((queue) => !holding.includes(queue)) : [];
+    return [...queues, ...idle.map(idleQueue)].sort((one, other) => one.queue.localeCompare(other.queue));
+  }, [queues, areAll, tenant_id]);
+  const lined = new Set(
+    [...rows]
+      .sort((one, other) => size(other) - size(one))
+      .slice(0, LINES_MAX)
+      .map(({ queue }) => queue),
+  );
+  const columns = [...COLUMNS, ...(isShort ? [] : RATES), LINE].map((column) => columnOf(column, lined));
   return (
     <Table
       label="Queues"
@@ -57,15 +55,113 @@ export function QueueTable({ queues }: { readonly queues: readonly QueueDepth[] 
 
 const size = ({ pending, scheduled, running }: QueueDepth): number => pending + scheduled + running;
 
-const inJobs = ({ queue }: QueueDepth, status: string, n: number): ReactNode => (
-  <FilterLink to="/jobs" filter={{ queue, status }}>
-    {number(n)}
-  </FilterLink>
-);
+/** What is known of a queue that the server does not list: it holds nothing. */
+const idleQueue = (queue: string): QueueDepth => ({
+  ...{ queue, pending: 0, scheduled: 0, running: 0, retrying: 0 },
+  ...{ oldest_pending_age_secs: null, paused_at: null, last_lease_at: null, settings: null },
+  ...{ paused_reason: null, paused_by: null },
+});
+
+/** A column that may need the last hour of the queue. */
+type QueueColumn = Column<QueueDepth> & { readonly ofHour?: (row: QueueDepth) => ReactNode };
+
+const columnOf = ({ ofHour, ...column }: QueueColumn, lined: ReadonlySet<string>): Column<QueueDepth> =>
+  ofHour === undefined ? column : { ...column, cell: (row) => (lined.has(row.queue) ? ofHour(row) : null) };
+
+const NAME: QueueColumn = {
+  key: 'queue',
+  title: 'Queue',
+  cell: (row) => (
+    <span className="row">
+      <QueueLink queue={row.queue} />
+      {row.paused_at !== null && (
+        <span title={pausedFor(row) ?? undefined}>
+          <State state="paused" />
+        </span>
+      )}
+      {size(row) === 0 && row.paused_at === null && <span className="quiet">idle</span>}
+    </span>
+  ),
+};
+
+const COLUMNS: readonly QueueColumn[] = [
+  NAME,
+  {
+    key: 'waiting',
+    title: 'Waiting',
+    numeric: true,
+    cell: ({ queue, pending }) => <JobCount n={pending} filter={{ queue, status: 'pending' }} />,
+  },
+  {
+    key: 'running',
+    title: 'Running',
+    numeric: true,
+    cell: ({ queue, running }) => <JobCount n={running} filter={{ queue, status: 'running' }} />,
+  },
+  {
+    key: 'retrying',
+    title: 'Retrying',
+    numeric: true,
+    cell: ({ queue, retrying }) => <JobCount n={retrying} filter={{ queue, status: 'retrying' }} />,
+  },
+  { key: 'scheduled', title: 'Scheduled', numeric: true, cell: ({ scheduled }) => <JobCount n={scheduled} /> },
+  {
+    key: 'oldest',
+    title: 'Oldest',
+    numeric: true,
+    cell: ({ oldest_pending_age_secs: age }) => (age === null ? <span className="quiet">–</span> : roughly(age * 1000)),
+  },
+];
+
+const RATES: readonly QueueColumn[] = [
+  {
+    key: 'rate',
+    title: 'In / out',
+    numeric: true,
+    cell: () => null,
+    ofHour: ({ queue }) => <InAndOut queue={queue} />,
+  },
+  {
+    key: 'drain',
+    title: 'Empty in',
+    numeric: true,
+    cell: () => null,
+    ofHour: ({ queue, pending }) => <Drain queue={queue} waiting={pending} />,
+  },
+];
+
+const LINE: QueueColumn = {
+  key: 'line',
+  title: 'Last hour',
+  hiddenOnCards: true,
+  cell: () => null,
+  ofHour: ({ queue }) => <LastHour queue={queue} />,
+};
+
+/** Every cell of a queue reads the same, which is asked for once. */
+const useHour = (queue: string): Read<Series> => useRead<Series>('/series', { query: { queue }, pollMs: LINE_POLL_MS });
+
+function InAndOut({ queue }: { readonly queue: string }): ReactNode {
+  const { data } = useHour(queue);
+  if (data === undefined) return null;
+  const flow = flowOf(data);
+  if (flow.in === 0 && flow.out === 0) return <span className="quiet">–</span>;
+  return (
+    <span title="Jobs per minute, of the last five minutes">
+      {rateWords(flow.in).replace('/min', '')} / {rateWords(flow.out)}
+    </span>
+  );
+}
+
+function Drain({ queue, waiting }: { readonly queue: string; readonly waiting: number }): ReactNode {
+  const { data } = useHour(queue);
+  if (data === undefined || waiting === 0) return <span className="quiet">–</span>;
+  return drainWords(waiting, flowOf(data));
+}
 
 /** Ends of the last hour, minute by minute. */
 function LastHour({ queue }: { readonly queue: string }): ReactNode {
-  const { data } = useRead<Series>('/series', { query: { queue }, pollMs: LINE_POLL_MS });
+  const { data } = useHour(queue);
   if (data === undefined) return null;
   const { columns, step_secs } = data;
   const ended = columns.completed.map((completed, index) => completed + (columns.failed[index] ?? 0));

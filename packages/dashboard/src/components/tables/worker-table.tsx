@@ -1,51 +1,114 @@
 import type { Worker } from '@millrace/contract';
 import type { ReactNode } from 'react';
-import { number } from '../../lib/format.js';
-import { QueueLink } from '../links.js';
-import { Table, type Column } from './table.js';
+import { useNow } from '../../lib/clock.js';
+import { rateWords } from '../../lib/flow.js';
+import { number, plural } from '../../lib/format.js';
+import { isGone, wholeWorkers, type WholeWorker } from '../../lib/workers.js';
+import { Meter } from '../charts/meter.js';
+import { JobLink, QueueLink } from '../links.js';
 import { Time } from '../time.js';
+import { Table, type Column } from './table.js';
 import './worker-table.css';
 
 interface WorkerTableProps {
   readonly workers: readonly Worker[];
   /** Where all of them work on the same queue. */
   readonly withoutQueue?: boolean;
-  /** For operators, whose queues are those of all tenants and have no page. */
+  /** For operators, whose queues and jobs are those of all tenants and have no page. */
   readonly withoutLinks?: boolean;
+  /** The one that somebody came for. */
+  readonly chosen?: string | undefined;
 }
 
-/** Workers with what they did in the last hour; a worker on two queues has two rows. */
-export function WorkerTable({ workers, withoutQueue = false, withoutLinks = false }: WorkerTableProps): ReactNode {
-  const queue: Column<Worker> = {
-    key: 'queue',
-    title: 'Queue',
-    cell: ({ queue_name }) => (withoutLinks ? queue_name : <QueueLink queue={queue_name} />),
-  };
-  const columns = [NAME, ...(withoutQueue ? [] : [queue]), ...FIGURES];
-  return (
+/** One row for each worker: its queues, slots, what it runs now, and how the last hour went. Gone ones are folded. */
+export function WorkerTable({ workers, withoutQueue, withoutLinks, chosen }: WorkerTableProps): ReactNode {
+  const now = useNow();
+  const all = wholeWorkers(workers);
+  const there = all.filter((worker) => !isGone(worker, now));
+  const gone = all.filter((worker) => isGone(worker, now));
+  const columns = columnsOf(withoutQueue === true, withoutLinks === true);
+  const table = (label: string, rows: readonly WholeWorker[]): ReactNode => (
     <Table
-      label="Workers"
-      rows={workers}
+      label={label}
+      rows={rows}
       columns={columns}
-      idOf={({ worker_id, queue_name }) => `${worker_id} ${queue_name}`}
+      idOf={({ id }) => id}
+      rowClass={({ id }) => (id === chosen ? 'chosen-row' : undefined)}
     />
+  );
+  return (
+    <>
+      {there.length > 0 ? table('Workers', there) : <p className="quiet">No worker is there at the moment.</p>}
+      {gone.length > 0 && (
+        <details className="gone-workers" open={gone.some(({ id }) => id === chosen)}>
+          <summary>{plural(gone.length, 'worker')} gone: not seen for more than two minutes</summary>
+          {table('Workers that are gone', gone)}
+        </details>
+      )}
+    </>
   );
 }
 
-const NAME: Column<Worker> = {
-  key: 'worker',
-  title: 'Worker',
-  wide: true,
-  cell: ({ worker_id }) => <span className="mono">{worker_id}</span>,
-};
-
-const FIGURES: readonly Column<Worker>[] = [
-  { key: 'running', title: 'Running', numeric: true, cell: ({ running }) => number(running) },
-  { key: 'completed', title: 'Completed', numeric: true, cell: ({ completed }) => number(completed) },
+const columnsOf = (withoutQueue: boolean, withoutLinks: boolean): readonly Column<WholeWorker>[] => [
+  { key: 'worker', title: 'Worker', cell: ({ id }) => <span className="mono">{id}</span> },
+  ...(withoutQueue
+    ? []
+    : [{ key: 'queues', title: 'Queues', cell: ({ queues }: WholeWorker) => queueList(queues, withoutLinks) }]),
+  { key: 'slots', title: 'Slots', cell: ({ running, slots }) => <Slots running={running} slots={slots} /> },
+  {
+    key: 'runs',
+    title: 'Runs now',
+    cell: (worker) => <RunsNow worker={worker} withoutLinks={withoutLinks} />,
+  },
+  { key: 'rate', title: 'Rate', numeric: true, cell: ({ completed, failed }) => rateWords((completed + failed) / 60) },
   { key: 'failed', title: 'Failed', numeric: true, cell: ({ failed }) => warned(failed) },
   { key: 'expired', title: 'Leases expired', numeric: true, cell: ({ expired }) => warned(expired) },
-  { key: 'seen', title: 'Last seen', numeric: true, cell: ({ last_seen_at }) => <Time at={last_seen_at} /> },
+  { key: 'seen', title: 'Last seen', numeric: true, cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
 ];
 
+const queueList = (queues: readonly string[], withoutLinks: boolean): ReactNode => (
+  <span className="list">
+    {queues.map((queue) => (
+      <span key={queue}>{withoutLinks ? queue : <QueueLink queue={queue} />}</span>
+    ))}
+  </span>
+);
+
+const Slots = ({ running, slots }: { readonly running: number; readonly slots: number | null }): ReactNode =>
+  slots === null ? (
+    <span className="figures">
+      {number(running)} <span className="quiet">in use</span>
+    </span>
+  ) : (
+    <Meter done={running} of={slots} />
+  );
+
+/** So many are named; the rest is a number. */
+const NAMED = 3;
+
+interface RunsNowProps {
+  readonly worker: WholeWorker;
+  readonly withoutLinks: boolean;
+}
+
+function RunsNow({ worker: { jobs, running }, withoutLinks }: RunsNowProps): ReactNode {
+  if (running === 0) return <span className="quiet">nothing</span>;
+  if (jobs === null) return <span className="quiet">{plural(running, 'job')}</span>;
+  const named = jobs.slice(0, NAMED);
+  return (
+    <span className="list">
+      {named.map(({ id, task_name, started_at }) => (
+        <span key={id}>
+          {withoutLinks ? task_name : <JobLink id={id}>{task_name}</JobLink>}{' '}
+          <span className="quiet">
+            <Time at={started_at} />
+          </span>
+        </span>
+      ))}
+      {running > named.length && <span className="quiet">and {number(running - named.length)} more</span>}
+    </span>
+  );
+}
+
 /** None is good news, and looks like it. */
-const warned = (n: number): ReactNode => <span className={n === 0 ? 'quiet' : 'warned'}>{number(n)}</span>;
+const warned = (n: number): ReactNode => <span className={n === 0 ? 'zero' : 'warned'}>{number(n)}</span>;

@@ -7,6 +7,7 @@ import { Page, Panel } from '../../components/page.js';
 import { State } from '../../components/state.js';
 import { WorkerTable } from '../../components/tables/worker-table.js';
 import { roughly } from '../../lib/format.js';
+import { AdminAttention } from './admin-attention.js';
 import { AdminQueuesPanel } from './admin-queues.js';
 import { SharesPanel } from './shares.js';
 import { TenantsPanel } from './tenants.js';
@@ -26,14 +27,18 @@ export default function AdminPage(): ReactNode {
   }
   return (
     <Page title="All tenants" aside={overview.data !== undefined && <Version overview={overview.data} />}>
-      <Loaded read={overview} what="The overview">
+      {overview.data?.warnings?.map((warning) => (
+        <p key={warning} className="note tone-red" role="status">
+          {warning}
+        </p>
+      ))}
+      <AdminAttention />
+      <Loaded read={overview} what="The overview" shape="tiles">
         {(data) => <Overview data={data} />}
       </Loaded>
       <AdminQueuesPanel />
-      <div className="columns">
-        <SharesPanel />
-        <TenantsPanel />
-      </div>
+      <SharesPanel />
+      <TenantsPanel />
       <WorkersPanel />
     </Page>
   );
@@ -57,7 +62,7 @@ function Overview({ data }: { readonly data: AdminOverview }): ReactNode {
   ];
   return (
     <>
-      <ul className="tiles" aria-label="Jobs of all tenants by state">
+      <ul className="tiles now" aria-label="Jobs of all tenants by state">
         {TILES.map((state) => (
           <li key={state}>
             <span className="tile">

@@ -1,26 +1,26 @@
 import type { AdminQueue, AdminQueues } from '@millrace/contract';
 import { useState, type ReactNode } from 'react';
-import { change, type Change } from '../../api/client.js';
-import { refresh, useRead } from '../../api/hooks.js';
-import { Confirm } from '../../components/dialogs/confirm.js';
+import { useRead } from '../../api/hooks.js';
+import { JobCount } from '../../components/job-count.js';
 import { Loaded } from '../../components/notes.js';
 import { Panel } from '../../components/page.js';
+import { PauseSwitch } from '../../components/pausing/pause-switch.js';
 import { State } from '../../components/state.js';
 import { Table, type Column } from '../../components/tables/table.js';
 import { Time } from '../../components/time.js';
-import { say, sayError } from '../../components/toasts.js';
 import { number, roughly } from '../../lib/format.js';
+import { pausedFor } from '../../lib/attention.js';
 import { settingsWords } from '../../lib/limits.js';
 import { useMayWrite } from '../../session/session.js';
 import { SettingsDialog } from './queue-settings.js';
+import { TenantLink } from './tenant-link.js';
 
 /** Queues over all tenants, with those that hold most of each, and the switch that pauses one. */
 export function AdminQueuesPanel(): ReactNode {
   const read = useRead<AdminQueues>('/admin/queues');
   const mayWrite = useMayWrite();
-  const [pausing, setPausing] = useState<AdminQueue | null>(null);
   const [limiting, setLimiting] = useState<AdminQueue | null>(null);
-  const columns = [...COLUMNS, ...(mayWrite ? [actionColumn(setPausing, setLimiting)] : [])];
+  const columns = [...COLUMNS, ...(mayWrite ? [actionColumn(setLimiting)] : [])];
   return (
     <Panel title="Queues">
       <Loaded read={read} what="Queues">
@@ -33,30 +33,24 @@ export function AdminQueuesPanel(): ReactNode {
         }
       </Loaded>
       {limiting !== null && <SettingsDialog queue={limiting} onClose={() => setLimiting(null)} />}
-      {pausing !== null && <PauseDialog queue={pausing} onClose={() => setPausing(null)} />}
     </Panel>
   );
 }
-
-const request = (queue: string, verb: 'pause' | 'resume'): Change => ({
-  method: 'POST',
-  path: `/admin/queues/${encodeURIComponent(queue)}/${verb}`,
-});
 
 const COLUMNS: readonly Column<AdminQueue>[] = [
   {
     key: 'queue',
     title: 'Queue',
-    cell: ({ queue, paused_at }) => (
+    cell: (row) => (
       <span className="row">
-        <b>{queue}</b> {paused_at !== null && <State state="paused" />}
+        <b>{row.queue}</b> {row.paused_at !== null && <PausedMark row={row} />}
       </span>
     ),
   },
-  { key: 'waiting', title: 'Waiting', numeric: true, cell: ({ pending }) => number(pending) },
-  { key: 'scheduled', title: 'Scheduled', numeric: true, cell: ({ scheduled }) => number(scheduled) },
-  { key: 'retrying', title: 'Retrying', numeric: true, cell: ({ retrying }) => number(retrying) },
-  { key: 'running', title: 'Running', numeric: true, cell: ({ running }) => number(running) },
+  { key: 'waiting', title: 'Waiting', numeric: true, cell: ({ pending }) => <JobCount n={pending} /> },
+  { key: 'scheduled', title: 'Scheduled', numeric: true, cell: ({ scheduled }) => <JobCount n={scheduled} /> },
+  { key: 'retrying', title: 'Retrying', numeric: true, cell: ({ retrying }) => <JobCount n={retrying} /> },
+  { key: 'running', title: 'Running', numeric: true, cell: ({ running }) => <JobCount n={running} /> },
   {
     key: 'oldest',
     title: 'Oldest',
@@ -70,8 +64,18 @@ const COLUMNS: readonly Column<AdminQueue>[] = [
     cell: ({ last_lease_at }) => <Time at={last_lease_at} otherwise="not today" />,
   },
   { key: 'limits', title: 'Limits', cell: ({ settings }) => <Limits words={settingsWords(settings)} /> },
-  { key: 'tenants', title: 'Largest tenants', wide: true, cell: (row) => <Holders queue={row} /> },
+  { key: 'tenants', title: 'Largest tenants', cell: (row) => <Holders queue={row} /> },
 ];
+
+/** Why and by whom, in small. */
+function PausedMark({ row }: { readonly row: AdminQueue }): ReactNode {
+  const reason = pausedFor(row);
+  return (
+    <span>
+      <State state="paused" /> {reason !== null && <span className="quiet paused-for">{reason}</span>}
+    </span>
+  );
+}
 
 const Limits = ({ words }: { readonly words: readonly string[] }): ReactNode =>
   words.length === 0 ? (
@@ -84,6 +88,9 @@ const Limits = ({ words }: { readonly words: readonly string[] }): ReactNode =>
     </ul>
   );
 
+/** The rest is there on hover. */
+const HOLDERS_NAMED = 2;
+
 function Holders({ queue }: { readonly queue: AdminQueue }): ReactNode {
   const held = queue.tenants.map(({ tenant_id, pending, scheduled, running }) => ({
     tenant_id,
@@ -91,18 +98,17 @@ function Holders({ queue }: { readonly queue: AdminQueue }): ReactNode {
   }));
   return (
     <span title={held.map(({ tenant_id, n }) => `${tenant_id}: ${n}`).join('\n')}>
-      {held.map(({ tenant_id, n }) => (
+      {held.slice(0, HOLDERS_NAMED).map(({ tenant_id, n }) => (
         <span key={tenant_id} className="holder">
-          {tenant_id} <span className="quiet figures">{number(n)}</span>
+          <TenantLink tenant={tenant_id} /> <span className="quiet figures">{number(n)}</span>
         </span>
       ))}
+      {held.length > HOLDERS_NAMED && <span className="quiet">+{held.length - HOLDERS_NAMED}</span>}
     </span>
   );
 }
 
-type Choose = (queue: AdminQueue) => void;
-
-const actionColumn = (pause: Choose, limit: Choose): Column<AdminQueue> => ({
+const actionColumn = (limit: (queue: AdminQueue) => void): Column<AdminQueue> => ({
   key: 'do',
   title: 'Action',
   cell: (row) => (
@@ -110,57 +116,11 @@ const actionColumn = (pause: Choose, limit: Choose): Column<AdminQueue> => ({
       <button type="button" className="button small" aria-label={`Limits of ${row.queue}`} onClick={() => limit(row)}>
         Limits…
       </button>
-      <PauseButton row={row} pause={pause} />
+      <PauseSwitch
+        queue={row.queue}
+        isPaused={row.paused_at !== null}
+        tenants={row.tenants.map(({ tenant_id }) => tenant_id)}
+      />
     </span>
   ),
 });
-
-const PauseButton = ({ row, pause }: { readonly row: AdminQueue; readonly pause: Choose }): ReactNode =>
-  row.paused_at === null ? (
-    <button type="button" className="button small" aria-label={`Pause ${row.queue}`} onClick={() => pause(row)}>
-      Pause…
-    </button>
-  ) : (
-    <button type="button" className="button small" aria-label={`Resume ${row.queue}`} onClick={() => resume(row.queue)}>
-      Resume
-    </button>
-  );
-
-function resume(queue: string): void {
-  change(request(queue, 'resume'))
-    .then(async () => {
-      say(`${queue} is resumed.`);
-      await refresh();
-    })
-    .catch(sayError);
-}
-
-/** Pausing stops the work of every tenant: it is asked about although it can be undone. */
-function PauseDialog({
-  queue: { queue, tenants },
-  onClose,
-}: {
-  readonly queue: AdminQueue;
-  readonly onClose: () => void;
-}): ReactNode {
-  const pause = async (): Promise<void> => {
-    await change(request(queue, 'pause'));
-    say(`${queue} is paused.`, [{ label: 'Undo', run: () => resume(queue) }]);
-    await refresh();
-  };
-  return (
-    <Confirm
-      title={`Pause ${queue}?`}
-      verb={`Pause ${queue}`}
-      danger
-      request={request(queue, 'pause')}
-      onConfirm={pause}
-      onClose={onClose}
-    >
-      <p>
-        No worker gets another job of this queue until it is resumed; what runs goes on. This concerns every tenant
-        {tenants.length > 0 && `: ${tenants.map(({ tenant_id }) => tenant_id).join(', ')}`}.
-      </p>
-    </Confirm>
-  );
-}

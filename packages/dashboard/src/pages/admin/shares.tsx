@@ -1,22 +1,20 @@
 import type { AdminQueues, AdminSeries } from '@millrace/contract';
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
+import { barsOf } from '../../components/charts/scale.js';
 import { LAYERS_MAX, Stacked } from '../../components/charts/stacked.js';
 import { Loaded } from '../../components/notes.js';
 import { Panel } from '../../components/page.js';
 import { Time } from '../../components/time.js';
 import { useAddress } from '../../lib/address.js';
 import { duration, number } from '../../lib/format.js';
-
-/** A step is written every 15 seconds. */
-const PLOT_POLL_MS = 15_000;
-const SPAN = { parameter: 'from', spanMs: 6 * 3_600_000 };
+import { useShares } from './use-shares.js';
 
 /** Who got how much of the work: jobs that ended in the last hours, by tenant, of one queue or of all. */
 export function SharesPanel(): ReactNode {
   const [{ queue }, setAddress] = useAddress();
   const queues = useRead<AdminQueues>('/admin/queues');
-  const read = useRead<AdminSeries>('/admin/series', { query: { queue }, since: SPAN, pollMs: PLOT_POLL_MS });
+  const read = useShares(queue);
   const names = new Set(queues.data?.queues.map((each) => each.queue));
   if (queue !== undefined) names.add(queue);
   return (
@@ -48,14 +46,16 @@ export function SharesPanel(): ReactNode {
 function Shares({ series }: { readonly series: AdminSeries }): ReactNode {
   const { from, step_secs, tenants, others, counted_from } = series;
   if (tenants.length === 0) return <p className="quiet">No job has ended in the last hours.</p>;
+  const { sums, longest: _, ...bars } = barsOf(Date.parse(from), step_secs, others.length);
+  const rest = sums(others);
   return (
     <>
       <Stacked
-        title={`Jobs ended per ${duration(step_secs * 1000)}`}
-        from={Date.parse(from)}
-        stepMs={step_secs * 1000}
-        layers={tenants.slice(0, LAYERS_MAX).map(({ tenant_id, ended }) => ({ name: tenant_id, values: ended }))}
-        rest={{ name: 'other tenants', values: others }}
+        title={`Jobs ended per ${duration(bars.stepMs)}`}
+        {...bars}
+        steps={rest.length}
+        layers={tenants.slice(0, LAYERS_MAX).map(({ tenant_id, ended }) => ({ name: tenant_id, values: sums(ended) }))}
+        rest={{ name: 'other tenants', values: rest }}
         format={number}
       />
       {counted_from !== null && (

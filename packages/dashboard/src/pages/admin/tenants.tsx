@@ -6,7 +6,12 @@ import { Panel } from '../../components/page.js';
 import { Pager } from '../../components/tables/pager.js';
 import { Table, type Column } from '../../components/tables/table.js';
 import { useAddress } from '../../lib/address.js';
+import { JobCount as Count } from '../../components/job-count.js';
+import { Sparkline } from '../../components/charts/chart.js';
+import { barsOf } from '../../components/charts/scale.js';
 import { number } from '../../lib/format.js';
+import { TenantLink } from './tenant-link.js';
+import { useShares } from './use-shares.js';
 
 export function TenantsPanel(): ReactNode {
   const [{ cursor }] = useAddress();
@@ -28,9 +33,25 @@ export function TenantsPanel(): ReactNode {
 }
 
 const COLUMNS: readonly Column<AdminTenant>[] = [
-  { key: 'tenant', title: 'Tenant', wide: true, cell: ({ tenant_id }) => <b>{tenant_id}</b> },
-  { key: 'waiting', title: 'Waiting', numeric: true, cell: ({ pending }) => number(pending) },
-  { key: 'scheduled', title: 'Scheduled', numeric: true, cell: ({ scheduled }) => number(scheduled) },
-  { key: 'retrying', title: 'Retrying', numeric: true, cell: ({ retrying }) => number(retrying) },
-  { key: 'running', title: 'Running', numeric: true, cell: ({ running }) => number(running) },
+  { key: 'tenant', title: 'Tenant', cell: ({ tenant_id }) => <TenantLink tenant={tenant_id} /> },
+  { key: 'waiting', title: 'Waiting', numeric: true, cell: ({ pending }) => <Count n={pending} /> },
+  { key: 'scheduled', title: 'Scheduled', numeric: true, cell: ({ scheduled }) => <Count n={scheduled} /> },
+  { key: 'retrying', title: 'Retrying', numeric: true, cell: ({ retrying }) => <Count n={retrying} /> },
+  { key: 'running', title: 'Running', numeric: true, cell: ({ running }) => <Count n={running} /> },
+  {
+    key: 'line',
+    title: 'Last 6 hours',
+    hiddenOnCards: true,
+    cell: ({ tenant_id }) => <Ended tenant={tenant_id} />,
+  },
 ];
+
+/** Jobs of the tenant that ended; those who had most of them have a line. */
+function Ended({ tenant }: { readonly tenant: string }): ReactNode {
+  const { data } = useShares();
+  const own = data?.tenants.find(({ tenant_id }) => tenant_id === tenant);
+  if (data === undefined || own === undefined) return null;
+  const { sums } = barsOf(Date.parse(data.from), data.step_secs, own.ended.length);
+  const total = own.ended.reduce((sum, n) => sum + n, 0);
+  return <Sparkline values={sums(own.ended)} label={`${tenant}: ${number(total)} jobs ended`} />;
+}

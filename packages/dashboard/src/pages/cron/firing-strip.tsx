@@ -47,7 +47,8 @@ const StripMarks = memo(function StripMarks(props: {
         />
       )}
       {strip.marks.map(({ at, from, to, count, kind, jobId, workflowId }) => {
-        const title = `${clock(from, zone)}–${clock(to, zone)}: fired ${count === 1 ? 'once' : `${count} times`}, ${KINDS[kind]}`;
+        const times = count === 1 ? 'once' : `${count} times`;
+        const title = `${clock(from, zone)}–${clock(to, zone)}: fired ${times}, ${KINDS[kind]}`;
         return (
           <li key={at} className={`strip-mark ${kind}`} style={{ insetInlineStart: `${100 * at}%` }}>
             <FiringLink

@@ -16,9 +16,9 @@ import { curlOf } from '../../api/curl.js';
 import { bytes } from '../../lib/format.js';
 import { memberText } from '../../lib/json/spans.js';
 import { useMayWrite } from '../../session/session.js';
-import { REASONS } from './reasons.js';
+import { REASONS } from '../../lib/dead-letter-reasons.js';
 import { newUuid } from '../../lib/uuid.js';
-import './dead-letters.css';
+import './dead-letter.css';
 
 /** Whatever the job was, it has failed. */
 const FAILED = { status: 'failed' } as const;

@@ -4,7 +4,7 @@ import { Page } from '../../components/page.js';
 import { useAddress } from '../../lib/address.js';
 import { EntryList } from './entries.js';
 import { GroupList } from './groups.js';
-import { REASONS } from './reasons.js';
+import { REASONS } from '../../lib/dead-letter-reasons.js';
 import './dead-letters.css';
 
 /** Jobs that failed for good: what failed alike together, or one by one. */

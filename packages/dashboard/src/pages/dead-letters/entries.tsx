@@ -11,7 +11,7 @@ import { Time } from '../../components/time.js';
 import { useAddress, type Address } from '../../lib/address.js';
 import { plural } from '../../lib/format.js';
 import { useMayWrite } from '../../session/session.js';
-import { REASONS } from './reasons.js';
+import { REASONS } from '../../lib/dead-letter-reasons.js';
 import { beginOf, sinceOf } from '../../components/since.js';
 
 const FILTERS = ['queue_name', 'task_name', 'reason', 'replayed', 'fingerprint', 'job_id'] as const;

@@ -11,7 +11,7 @@ import { useAddress } from '../../lib/address.js';
 import { curlOf } from '../../api/curl.js';
 import { number } from '../../lib/format.js';
 import { useMayWrite } from '../../session/session.js';
-import { REASONS } from './reasons.js';
+import { REASONS } from '../../lib/dead-letter-reasons.js';
 import { spanWords } from '../../components/tables/filters.js';
 import { beginOf, sinceOf } from '../../components/since.js';
 import { lineSpan, TaskLine, useTaskFailures } from './task-line.js';

@@ -1,20 +1,27 @@
-import type { Attempts, Checkpoints, Job, Why } from '@millrace/contract';
+import type { Attempt, Attempts, Checkpoints, Job, Why } from '@millrace/contract';
 import { Link, useParams } from '@tanstack/react-router';
-import { useMemo, type ReactNode } from 'react';
+import { useMemo, useRef, type ReactNode } from 'react';
 import { isMissing, POLL_MS, useRead } from '../../api/hooks.js';
 import { CopyButton } from '../../components/copy.js';
 import { RawJson } from '../../components/json/json.js';
-import { JobLink, QueueLink, WorkflowLink } from '../../components/links.js';
+import { JobLink, QueueLink, WorkerLink, WorkflowLink } from '../../components/links.js';
 import { ErrorNote, Loading } from '../../components/notes.js';
 import { Facts, Page, Panel } from '../../components/page.js';
 import { State } from '../../components/state.js';
 import { Countdown, ExactTime } from '../../components/time.js';
 import { useNow } from '../../lib/clock.js';
-import { shortId } from '../../lib/format.js';
+import { clockToSecond, dayAndClock, exact, shortId } from '../../lib/format.js';
+import { useZone } from '../../lib/preferences.js';
 import { membersOf } from '../../lib/json/slice.js';
 import { hasEnded, stateOf } from '../../lib/states.js';
 import { AttemptList } from '../../components/attempt-list.js';
+import { useAddress } from '../../lib/address.js';
+import { CompareAttempts, CompareButton, comparedOf } from './compare-attempts.js';
+import { ProgressPanel } from './progress-panel.js';
+import { rowsOf } from './timeline-rows.js';
+import { TraceLink } from './trace-link.js';
 import { useJob } from './use-job.js';
+import { useLog } from './use-log.js';
 import { JobActions } from './job-actions.js';
 import { LogList } from './log-list.js';
 import { CheckpointList } from './checkpoint-list.js';
@@ -41,7 +48,7 @@ export default function JobPage(): ReactNode {
           The live stream was interrupted; polling every two seconds until it is back.
         </p>
       )}
-      <JobView job={answer.data} text={answer.text} progress={progress} />
+      <JobView key={id} job={answer.data} text={answer.text} progress={progress} />
     </>
   );
 }
@@ -67,6 +74,9 @@ function NoSuchJob({ id }: { readonly id: string }): ReactNode {
   );
 }
 
+/** The same each time: what is drawn from it is not worked out again. */
+const NO_ATTEMPTS: readonly Attempt[] = [];
+
 interface JobViewProps {
   readonly job: Job;
   /** The job as it came: payload, result and metadata are shown from it, to the byte. */
@@ -85,8 +95,13 @@ function JobView({ job, text, progress }: JobViewProps): ReactNode {
     enabled: job.delivery_count > 0,
     pollMs: job.status === 'running' ? POLL_MS : null,
   }).answer;
-  const moments = momentsOf(job, attempts.data?.attempts ?? [], stored?.data.checkpoints);
+  const log = useLog(job.id, job.delivery_count > 0);
+  const logPlace = useRef<HTMLDivElement>(null);
+  const tried = attempts.data?.attempts ?? NO_ATTEMPTS;
+  const checkpoints = stored?.data.checkpoints ?? [];
   const running = progress ?? members.get('progress') ?? 'null';
+  const [{ compare }] = useAddress();
+  const compared = comparedOf(compare, tried);
   return (
     <Page
       title={job.task_name}
@@ -99,10 +114,19 @@ function JobView({ job, text, progress }: JobViewProps): ReactNode {
           <CopyButton text={job.id} label="Copy id" />
         </>
       }
-      actions={<JobActions job={job} text={text} />}
+      actions={
+        <>
+          <TraceLink job={job} />
+          <JobActions job={job} text={text} />
+        </>
+      }
     >
       {!ended && <WhySentence id={job.id} />}
-      <Timeline moments={moments} />
+      <Timeline
+        rows={rowsOf(job, tried, checkpoints, log.lines, now)}
+        progress={running}
+        onShowLog={() => logPlace.current?.scrollIntoView()}
+      />
       {job.waiting_for !== undefined && (
         <WaitingForPanel jobId={job.id} waiting={job.waiting_for} text={members.get('waiting_for') ?? '{}'} />
       )}
@@ -112,28 +136,30 @@ function JobView({ job, text, progress }: JobViewProps): ReactNode {
           <span className="sentence">{job.error_message}</span>
         </div>
       )}
-      {running !== 'null' && (
-        <Panel title="Progress">
-          <RawJson text={running} label="Progress" />
-        </Panel>
-      )}
-      {stored !== undefined && stored.data.checkpoints.length > 0 && (
-        <CheckpointList stored={stored.data} text={stored.text} moments={moments} />
+      {running !== 'null' && <ProgressPanel text={running} />}
+      {stored !== undefined && checkpoints.length > 0 && (
+        <CheckpointList stored={stored.data} text={stored.text} moments={momentsOf(job, tried, checkpoints)} />
       )}
       <ChildList job={job} />
       <Panel
         title="Attempts"
         aside={
-          job.lease_expires_at !== null && (
-            <>
-              lease ends in <Countdown to={job.lease_expires_at} />
-            </>
-          )
+          <>
+            {job.lease_expires_at !== null && (
+              <span>
+                lease ends in <Countdown to={job.lease_expires_at} />
+              </span>
+            )}
+            <CompareButton attempts={tried} />
+          </>
         }
       >
         <AttemptList job={job} read={attempts} />
       </Panel>
-      {job.delivery_count > 0 && <LogList key={job.id} jobId={job.id} isRunning={job.status === 'running'} />}
+      {compared !== null && <CompareAttempts pair={compared} attempts={tried} />}
+      <div ref={logPlace}>
+        <LogList log={log} isRunning={job.status === 'running'} />
+      </div>
       <div className="columns">
         <Panel title="Payload">
           <RawJson text={members.get('payload') ?? 'null'} label="Payload" />
@@ -163,14 +189,34 @@ function WhySentence({ id }: { readonly id: string }): ReactNode {
   if (data === undefined || error !== null || data.reason === 'ended') return null;
   return (
     <p className="why" role="status">
-      {data.message}
+      <WithClocks text={data.message} />
     </p>
   );
 }
 
+const INSTANT = /(\d{4}-\d\d-\d\dT[\d:]+(?:\.\d+)?Z)/;
+
+/** A sentence of the server, whose instants are written for programs: those of today as times of day, all on hover. */
+function WithClocks({ text }: { readonly text: string }): ReactNode {
+  const zone = useZone();
+  const now = useNow();
+  return text.split(INSTANT).map((part, index) => {
+    if (index % 2 === 0) return part;
+    const isNear = Math.abs(Date.parse(part) - now) < HALF_DAY_MS;
+    return (
+      <time key={index} dateTime={part} title={exact(part, zone)}>
+        {isNear ? clockToSecond(part, zone) : dayAndClock(part, zone)}
+      </time>
+    );
+  });
+}
+
+const HALF_DAY_MS = 12 * 3_600_000;
+
 function Details({ job }: { readonly job: Job }): ReactNode {
   const { config } = job;
-  const backoff = `${config.retry_backoff}, ${config.retry_delay_secs} s up to ${config.retry_max_delay_secs} s, ± ${config.jitter_factor * 100} %`;
+  const { retry_backoff, retry_delay_secs: delay, retry_max_delay_secs: most, jitter_factor } = config;
+  const backoff = `${retry_backoff}, ${delay} s up to ${most} s, ± ${jitter_factor * 100} %`;
   return (
     <Facts
       facts={[
@@ -185,7 +231,7 @@ function Details({ job }: { readonly job: Job }): ReactNode {
         ['due', <ExactTime key="due" at={job.scheduled_at} />],
         ['started', <ExactTime key="started" at={job.started_at} />],
         ['ended', <ExactTime key="ended" at={job.completed_at} />],
-        ['worker', job.worker_id ?? '–'],
+        ['worker', job.worker_id === null ? '–' : <WorkerLink key="worker" id={job.worker_id} />],
         ['retries', `${job.retry_count} of ${config.max_retries}`],
         ['backoff', backoff],
         ['timeout', `${config.timeout_secs} s`],

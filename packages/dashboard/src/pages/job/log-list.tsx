@@ -4,7 +4,7 @@ import { Panel } from '../../components/page.js';
 import { ExactTime } from '../../components/time.js';
 import { plural } from '../../lib/format.js';
 import type { Tone } from '../../lib/states.js';
-import { useLog, type Log, type ShownLine } from './use-log.js';
+import type { Log, ShownLine } from './use-log.js';
 import './log.css';
 
 const TONES: Readonly<Record<LogLevel, Tone>> = { debug: 'grey', info: 'plain', warn: 'amber', error: 'red' };
@@ -16,8 +16,7 @@ const NEAR_PX = 8;
  * What the handlers of a job wrote: nothing is shown of a job whose handlers wrote nothing. While it runs, the last
  * lines stay in view, unless somebody has scrolled away from them.
  */
-export function LogList({ jobId, isRunning }: { readonly jobId: string; readonly isRunning: boolean }): ReactNode {
-  const log = useLog(jobId);
+export function LogList({ log, isRunning }: { readonly log: Log; readonly isRunning: boolean }): ReactNode {
   const list = useRef<HTMLOListElement>(null);
   const isAtEnd = useRef(isRunning);
   useLayoutEffect(() => {

@@ -16,7 +16,7 @@ export interface Moment {
 export function momentsOf(job: Job, attempts: readonly Attempt[], checkpoints: readonly Checkpoint[] = []): Moment[] {
   const past = [...attempts.flatMap(ofAttempt), ...checkpoints.map(ofCheckpoint)];
   if (checkpoints.length > 0) past.sort((one, other) => instantOf(one) - instantOf(other));
-  return [{ key: 'created', words: 'created', at: job.created_at, state: 'pending' }, ...past, ...ending(job)];
+  return [{ key: 'created', words: 'created', at: job.created_at, state: 'pending' }, ...past, ...endingOf(job)];
 }
 
 const instantOf = ({ at }: Moment): number => (at === null ? Infinity : Date.parse(at));
@@ -35,7 +35,8 @@ const ofCheckpoint = ({ name, at }: Checkpoint): Moment => ({
   checkpoint: name,
 });
 
-function ending({ status, completed_at, scheduled_at, created_at, waiting_for }: Job): Moment[] {
+/** How it ended, or how it goes on. */
+export function endingOf({ status, completed_at, scheduled_at, created_at, waiting_for }: Job): Moment[] {
   switch (status) {
     case 'failed':
       return [{ key: 'dead', words: 'dead letter', at: completed_at, state: 'failed' }];
@@ -44,7 +45,7 @@ function ending({ status, completed_at, scheduled_at, created_at, waiting_for }:
     case 'running':
       return [{ key: 'now', words: 'runs', at: null, state: 'running' }];
     case 'completed':
-      return [];
+      return [{ key: 'completed', words: 'completed', at: completed_at, state: 'completed' }];
     default: {
       if (waiting_for) {
         const words = endOfWait(waiting_for);

@@ -28,12 +28,13 @@ interface Held {
 
 const NOTHING: Held = { lines: [], dropped: 0, after: undefined };
 
-/** The log of a job, page after page, and then as it grows until the job has ended. */
-export function useLog(jobId: string): Log {
+/** The log of a job, page after page, and then as it grows until the job has ended. A job nobody held has none. */
+export function useLog(jobId: string, wasHeld: boolean): Log {
   const [held, setHeld] = useState(NOTHING);
   const { answer } = useRead<JobLogs>(`/jobs/${jobId}/logs`, {
     query: { after: held.after },
     until: ({ next }) => next === undefined,
+    enabled: wasHeld,
     keepPrevious: false,
   });
   useEffect(() => {

@@ -1,9 +1,10 @@
 import type { Queues, Tasks } from '@millrace/contract';
 import { useNavigate } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
-import { SelectFilter, SpanFilter, TextFilter } from '../../components/tables/filters.js';
+import { SearchField, SelectFilter, SpanFilter, TextFilter } from '../../components/tables/filters.js';
 import { useAddress } from '../../lib/address.js';
+import { metadataOf, parseMetadata, withMetadata } from './job-query.js';
 
 const STATES: readonly (readonly [string, string])[] = [
   ['pending,running,retrying', 'not ended'],
@@ -30,13 +31,41 @@ export function JobFilters({ isListShown }: { readonly isListShown: boolean }): 
     else setAddress({ idempotency_key: text === '' ? undefined : text, cursor: undefined });
   };
   return (
-    <div className="filters" role="search">
+    <div className="filters job-filters" role="search">
       <SelectFilter name="status" label="State" any="any state" options={STATES} />
       <TextFilter name="queue" label="Queue" placeholder="Queue" suggestions={queues.map(({ queue }) => queue)} first />
       <TextFilter name="task" label="Task" placeholder="Task" suggestions={tasks} />
       <SpanFilter />
+      <TextFilter name="error" label="Error text" placeholder="Error contains" />
+      <MetadataField />
       <TextFilter name="idempotency_key" label="Id or key" placeholder="Id or key" onSubmit={find} />
       <TextFilter name="workflow_id" label="Workflow" placeholder="Workflow id" />
     </div>
+  );
+}
+
+/** One field of the metadata, exactly: `source=signup`. */
+function MetadataField(): ReactNode {
+  const [address, setAddress] = useAddress();
+  const [isMalformed, setMalformed] = useState(false);
+  const search = (text: string): void => {
+    const filter = text === '' ? undefined : parseMetadata(text);
+    setMalformed(filter === null);
+    if (filter !== null) setAddress({ ...withMetadata(address, filter), cursor: undefined });
+  };
+  return (
+    <>
+      <SearchField
+        label="Metadata"
+        placeholder="Metadata: a=b"
+        value={metadataOf(address)?.join('=') ?? ''}
+        onEnter={search}
+      />
+      {isMalformed && (
+        <p className="filter-hint" role="status">
+          Metadata is searched by one field and its whole value, such as <code>source=signup</code>.
+        </p>
+      )}
+    </>
   );
 }

@@ -1,6 +1,7 @@
 import { lazy, Suspense, useMemo, useState, type ReactNode } from 'react';
 import type { Query } from '../../api/client.js';
 import { curlOf } from '../../api/curl.js';
+import { Icon } from '../../components/icon.js';
 import { Empty, ErrorNote, Loading } from '../../components/notes.js';
 import { Page } from '../../components/page.js';
 import { spanMs } from '../../components/tables/filters.js';
@@ -10,11 +11,14 @@ import { useAddress, type Address } from '../../lib/address.js';
 import { serverNow } from '../../lib/clock.js';
 import { useMayWrite } from '../../session/session.js';
 import { BulkBar } from './bulk-bar.js';
+import { ColumnMenu, useColumnNames } from './job-columns.js';
 import { JobFilters } from './job-filters.js';
-import { jobQuery } from './job-query.js';
+import { hasFilter, jobQuery } from './job-query.js';
 import { JobTable } from './job-table.js';
 import { useLiveList, type LiveList } from './live-list.js';
 import { selectionOf, useChosenRows, type RowSelection } from './selection.js';
+import { ViewMenu, ViewName } from './view-menu.js';
+import './jobs.css';
 
 const NewJob = lazy(() => import('./new-job.js'));
 
@@ -27,10 +31,11 @@ export default function JobsPage(): ReactNode {
   const isSelecting = chosen.ids.size > 0;
   const list = useLiveList(query, live && !isSelecting);
   const selection = selectionOf(chosen, list.rows);
-  const isFiltered = FILTERS.some((name) => address[name] !== undefined);
+  const columns = useColumnNames(address);
   return (
     <Page
       title="Jobs"
+      aside={<ViewName />}
       actions={
         <>
           <LiveButton live={live} isSelecting={isSelecting} onClick={() => setLive(!live)} />
@@ -45,13 +50,24 @@ export default function JobsPage(): ReactNode {
       <JobFilters isListShown={list.read.data !== undefined} />
       <div className="above-list">
         {isSelecting ? (
-          <BulkBar selection={selection} isFiltered={isFiltered} query={query} />
+          <BulkBar selection={selection} rows={list.rows} isFiltered={hasFilter(address)} query={query} />
         ) : (
-          <NewRows list={list} live={live} />
+          <>
+            <NewRows list={list} live={live} />
+            <div className="list-tools">
+              <ViewMenu />
+              <ColumnMenu shown={columns} />
+            </div>
+          </>
         )}
       </div>
       {list.read.error !== null && <ErrorNote error={list.read.error} />}
-      <JobList list={list} isFiltered={isFiltered} selection={mayWrite ? selection : undefined} />
+      <JobList
+        list={list}
+        isFiltered={hasFilter(address)}
+        columns={columns}
+        selection={mayWrite ? selection : undefined}
+      />
       {address.new !== undefined && mayWrite && (
         <Suspense>
           <NewJob onClose={() => setAddress({ new: undefined, from: undefined })} />
@@ -60,8 +76,6 @@ export default function JobsPage(): ReactNode {
     </Page>
   );
 }
-
-const FILTERS = ['status', 'queue', 'task', 'since', 'idempotency_key', 'workflow_id'];
 
 /** A span begins where it began when it was chosen. */
 function useJobQuery(address: Address): Query {
@@ -102,7 +116,7 @@ function NewRows({ list, live }: { readonly list: LiveList; readonly live: boole
   }
   return (
     <button type="button" className="button fresh" onClick={list.showFresh}>
-      ↑ {list.freshIsMore ? `${list.fresh}+` : list.fresh} new
+      <Icon name="arrowUp" /> {list.freshIsMore ? `${list.fresh}+` : list.fresh} new
     </button>
   );
 }
@@ -110,33 +124,52 @@ function NewRows({ list, live }: { readonly list: LiveList; readonly live: boole
 interface JobListProps {
   readonly list: LiveList;
   readonly isFiltered: boolean;
+  readonly columns: string;
   readonly selection: RowSelection | undefined;
 }
 
-function JobList({ list, isFiltered, selection }: JobListProps): ReactNode {
+function JobList({ list, isFiltered, columns, selection }: JobListProps): ReactNode {
   const { data: page, error, isPlaceholder } = list.read;
   if (page === undefined) return error === null && <Loading />;
   return (
     <div className={isPlaceholder ? 'dimmed' : undefined}>
-      <div className="panel">
+      <div className="panel job-list">
         {list.rows.length === 0 ? (
           <NoJobs isFiltered={isFiltered} more={page.has_more} />
         ) : (
-          <JobTable rows={list.rows} gone={list.gone} selection={selection} />
+          <JobTable rows={list.rows} gone={list.gone} columns={columns} selection={selection} />
         )}
       </div>
-      {page.searched_to !== undefined && (
-        <p className="quiet">
-          Searched back to <ExactTime at={page.searched_to} />; the next page searches on.
-        </p>
-      )}
+      {page.searched_to !== undefined && <SearchCut to={page.searched_to} next={page.next_cursor} />}
       <Pager page={page} />
     </div>
   );
 }
 
+interface SearchCutProps {
+  readonly to: string;
+  readonly next: string | undefined;
+}
+
+/** No index serves some filters: the server looks at so many jobs, says how far it came, and goes on when asked to. */
+function SearchCut({ to, next }: SearchCutProps): ReactNode {
+  const [, setAddress] = useAddress();
+  return (
+    <p className="note tone-blue search-cut" role="status">
+      <span>
+        Searched back to <ExactTime at={to} />. Older jobs have not been looked at.
+      </span>
+      {next !== undefined && (
+        <button type="button" className="button small" onClick={() => setAddress({ cursor: next })}>
+          Search on
+        </button>
+      )}
+    </p>
+  );
+}
+
 function NoJobs({ isFiltered, more }: { readonly isFiltered: boolean; readonly more: boolean }): ReactNode {
-  if (more) return <Empty>Nothing found so far. The next page continues the search.</Empty>;
+  if (more) return <Empty>Nothing found so far.</Empty>;
   if (isFiltered) return <Empty>No job matches these filters.</Empty>;
   const body = '{"task_name":"echo","payload":{"hello":"world"}}';
   return <Empty curl={curlOf({ method: 'POST', path: '/jobs', body })}>There are no jobs yet. This creates one:</Empty>;

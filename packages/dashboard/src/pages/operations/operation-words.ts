@@ -4,6 +4,8 @@ const WORDS: Readonly<Record<OperationAction, string>> = {
   cancel_jobs: 'Cancel jobs',
   replay_dead_letters: 'Replay dead letters',
   resume_workflows: 'Resume workflows',
+  run_jobs_now: 'Run jobs now',
+  rerun_jobs: 'Rerun jobs',
 };
 
 export const actionWords = ({ action }: Pick<Operation, 'action'>): string => WORDS[action];
@@ -13,7 +15,10 @@ export const filterWords = ({ filter }: Pick<Operation, 'filter'>): string =>
   filter === null
     ? 'selected rows'
     : Object.entries(filter)
-        .map(([name, value]) => `${name.replaceAll('_', ' ')} ${String(value)}`)
+        .map(
+          ([name, value]) =>
+            `${name.replaceAll('_', ' ')} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`,
+        )
         .join(', ');
 
 /** How much is done, between 0 and 1. */

@@ -1,8 +1,8 @@
-import type { Counts, CronPage, DeadLetterGroups, JobState, Queues } from '@millrace/contract';
+import type { Counts, CronPage, JobState, Queues } from '@millrace/contract';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
-import { spanMs } from '../../components/tables/filters.js';
+import { NeedsAttention } from '../../components/attention/needs-attention.js';
 import { CountFigure } from '../../components/figure.js';
 import { FilterLink } from '../../components/links.js';
 import { Empty, Loaded } from '../../components/notes.js';
@@ -11,12 +11,13 @@ import { sinceOf } from '../../components/since.js';
 import { Time } from '../../components/time.js';
 import { State } from '../../components/state.js';
 import { useAddress } from '../../lib/address.js';
-import { useNow } from '../../lib/clock.js';
+import { seenQueues } from '../../lib/seen-queues.js';
+import { useWho } from '../../session/session.js';
 import { curlOf } from '../../api/curl.js';
-import { useZone } from '../../lib/preferences.js';
-import { attentionOf } from './attention.js';
 import { QueueTable } from '../../components/tables/queue-table.js';
 import { SeriesPlots } from '../../components/charts/series-plots.js';
+import { SpanCards } from './span-cards.js';
+import './overview.css';
 
 const SPANS = ['15m', '1h', '24h', '30d'] as const;
 const COMING_UP = 5;
@@ -27,8 +28,9 @@ export default function OverviewPage(): ReactNode {
   return (
     <Page title="Overview" actions={<SpanTabs chosen={span} />}>
       <NeedsAttention span={span} />
-      <StateTiles />
+      <SpanCards span={span} />
       <Plots span={span} />
+      <StateTiles />
       <div className="columns uneven">
         <QueuesPanel />
         <ComingUp />
@@ -38,7 +40,7 @@ export default function OverviewPage(): ReactNode {
 }
 
 const SpanTabs = ({ chosen }: { readonly chosen: string }): ReactNode => (
-  <nav className="row" aria-label="Time span">
+  <nav className="choices" aria-label="Time span">
     {SPANS.map((span) => (
       <Link
         key={span}
@@ -53,63 +55,14 @@ const SpanTabs = ({ chosen }: { readonly chosen: string }): ReactNode => (
   </nav>
 );
 
-function NeedsAttention({ span }: { readonly span: string }): ReactNode {
-  const zone = useZone();
-  const now = useNow();
-  const queues = useRead<Queues>('/queues');
-  const groups = useRead<DeadLetterGroups>('/dlq/groups', {
-    query: { limit: 3 },
-    since: sinceOf('since', span),
-    pollMs: 5000,
-  });
-  if (queues.data === undefined)
-    return (
-      <Loaded read={queues} what="What needs attention">
-        {() => null}
-      </Loaded>
-    );
-  const since = now - (spanMs(span) ?? 0);
-  const items = attentionOf(queues.data.queues, groups.data?.groups ?? [], since, now, zone);
-  if (items.length === 0) {
-    return (
-      <p className="attention none">
-        <State state="completed">Nothing needs attention.</State>
-      </p>
-    );
-  }
-  return (
-    <ul className="attention" aria-label="Needs attention">
-      {items.map(({ key, tone, text, queue, fingerprint }) => (
-        <li key={key} className={`tone-${tone}`}>
-          {queue === undefined ? (
-            <FilterLink to="/dead-letters" filter={{ fingerprint: fingerprint ?? '' }}>
-              <Bang /> {text}
-            </FilterLink>
-          ) : (
-            <Link to="/queues/$queue" params={{ queue }}>
-              <Bang /> {text}
-            </Link>
-          )}
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-const Bang = (): ReactNode => (
-  <span className="bang" aria-hidden="true">
-    !
-  </span>
-);
-
 const TILES: readonly JobState[] = ['pending', 'scheduled', 'running', 'retrying', 'completed', 'failed', 'cancelled'];
 
 function StateTiles(): ReactNode {
   const counts = useRead<Counts>('/counts');
   return (
-    <Loaded read={counts} what="Counts">
+    <Loaded read={counts} what="Counts" shape="tiles">
       {({ jobs, dead_letters }) => (
-        <ul className="tiles" aria-label="Jobs by state">
+        <ul className="tiles now" aria-label="Jobs by state">
           {TILES.map((state) => (
             <li key={state}>
               <FilterLink to="/jobs" filter={{ status: state === 'scheduled' ? 'pending' : state }}>
@@ -136,7 +89,7 @@ function Plots({ span }: { readonly span: string }): ReactNode {
       since={sinceOf('from', span)}
       timesTitle="Waiting time"
       times={(columns) => [
-        { name: 'p50', tone: 'blue', values: columns.wait_p50 },
+        { name: 'p50', tone: 'blue', area: true, values: columns.wait_p50 },
         { name: 'p95', tone: 'amber', dash: '4 3', values: columns.wait_p95 },
         { name: 'p99', tone: 'red', dash: '1 2', values: columns.wait_p99 },
       ]}
@@ -145,18 +98,23 @@ function Plots({ span }: { readonly span: string }): ReactNode {
 }
 
 function QueuesPanel(): ReactNode {
+  const { tenant_id } = useWho();
   const queues = useRead<Queues>('/queues');
   return (
     <Panel title="Queues">
       <Loaded read={queues} what="Queues">
         {(data) =>
-          data.queues.length === 0 ? (
-            <Empty curl={curlOf({ method: 'POST', path: '/jobs', body: '{"task_name":"echo","payload":{"n":1}}' })}>
-              No queue holds unfinished jobs. This creates one:
+          data.queues.length === 0 && seenQueues(tenant_id ?? '', []).length === 0 ? (
+            <Empty
+              icon="queues"
+              title="No job is waiting or running"
+              curl={curlOf({ method: 'POST', path: '/jobs', body: '{"task_name":"echo","payload":{"n":1}}' })}
+            >
+              A queue appears with its first job. Paste this into a terminal, and watch it run here:
             </Empty>
           ) : (
             <>
-              <QueueTable queues={data.queues} />
+              <QueueTable queues={data.queues} areAll={data.has_more !== true} isShort />
               {data.has_more === true && <p className="quiet">The first ones by name; there are more.</p>}
             </>
           )

@@ -3,14 +3,17 @@ import type { ReactNode } from 'react';
 import { FilterLink } from '../../components/links.js';
 import { number } from '../../lib/format.js';
 
+/** Older servers count what is scheduled as waiting. */
+type TaskShare = QueueDetail['by_task'][number] & { readonly scheduled?: number };
+
 /** Who is hogging the queue: waiting and running by task, the largest first. */
 export function ByTask({ detail: { by_task, by_task_exact, queue } }: { readonly detail: QueueDetail }): ReactNode {
   const most = by_task.reduce((largest, { waiting, running }) => Math.max(largest, waiting + running), 1);
-  if (by_task.length === 0) return <p className="quiet">Nothing is waiting or running.</p>;
+  if (by_task.length === 0) return <p className="quiet">Nothing is waiting, scheduled or running.</p>;
   return (
     <>
       <ul className="by-task">
-        {by_task.map(({ task_name, waiting, running }) => (
+        {(by_task as readonly TaskShare[]).map(({ task_name, waiting, scheduled = 0, running }) => (
           <li key={task_name}>
             <FilterLink to="/jobs" filter={{ queue, task: task_name }} className="cut">
               {task_name}
@@ -20,8 +23,13 @@ export function ByTask({ detail: { by_task, by_task_exact, queue } }: { readonly
               <span className="share-waiting" style={{ inlineSize: `${(100 * waiting) / most}%` }} />
             </span>
             <span className="figures numeric">
-              {number(waiting)} <span className="quiet">waiting</span>, {number(running)}{' '}
-              <span className="quiet">running</span>
+              {number(waiting)} <span className="quiet">waiting</span>
+              {scheduled > 0 && (
+                <>
+                  , {number(scheduled)} <span className="quiet">scheduled</span>
+                </>
+              )}
+              , {number(running)} <span className="quiet">running</span>
             </span>
           </li>
         ))}

@@ -7,28 +7,33 @@ import { Pager } from '../../components/tables/pager.js';
 import { QueueTable } from '../../components/tables/queue-table.js';
 import { curlOf } from '../../api/curl.js';
 import { useAddress } from '../../lib/address.js';
+import { seenQueues } from '../../lib/seen-queues.js';
+import { useWho } from '../../session/session.js';
 
-/** The queues that hold unfinished jobs; a page of them if there are more than a thousand. */
+/** The queues; a page of them if there are more than a thousand. */
 export default function QueuesPage(): ReactNode {
   const [{ cursor }] = useAddress();
+  const { tenant_id } = useWho();
   const read = useRead<Queues>('/queues', { query: { cursor } });
   return (
     <Page title="Queues">
       <Loaded read={read} what="Queues">
-        {({ queues }) =>
-          queues.length === 0 ? (
+        {({ queues, has_more }) =>
+          queues.length === 0 && seenQueues(tenant_id ?? '', []).length === 0 ? (
             <Empty
+              icon="queues"
+              title="No queue yet"
               curl={curlOf({
                 method: 'POST',
                 path: '/jobs',
                 body: JSON.stringify({ task_name: 'send_mail', config: { queue: 'mail' } }),
               })}
             >
-              No queue holds unfinished jobs. A queue exists as soon as a job names it:
+              A queue exists as soon as a job names it. This makes one called mail:
             </Empty>
           ) : (
             <div className="panel">
-              <QueueTable queues={queues} />
+              <QueueTable queues={queues} areAll={cursor === undefined && has_more !== true} />
             </div>
           )
         }

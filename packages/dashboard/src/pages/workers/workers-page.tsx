@@ -5,21 +5,35 @@ import { Empty, Loaded } from '../../components/notes.js';
 import { Page } from '../../components/page.js';
 import { WorkerTable } from '../../components/tables/worker-table.js';
 import { curlOf } from '../../api/curl.js';
+import { useAddress } from '../../lib/address.js';
 
-/** Who worked on the caller's jobs in the last hour. */
+/** Who works on the caller's jobs, what they run now, and how the last hour went. */
 export default function WorkersPage(): ReactNode {
+  const [{ worker }] = useAddress();
   const read = useRead<Workers>('/workers');
   return (
     <Page title="Workers" aside={<span className="quiet">that held jobs in the last hour</span>}>
       <Loaded read={read} what="Workers">
         {({ workers }) =>
           workers.length === 0 ? (
-            <Empty curl={curlOf({ method: 'POST', path: '/queues/default/lease', body: '{"worker_id":"me"}' })}>
-              No worker has held a job in the last hour. Start a worker like this, with the worker token:
+            <Empty
+              icon="workers"
+              title="No worker yet"
+              curl={curlOf({
+                method: 'POST',
+                path: '/queues/mail/lease',
+                body: '{"worker_id":"me","slots":4,"wait_secs":20}',
+              })}
+            >
+              A worker appears here with the first job that it takes. With the worker token, this takes one from the
+              queue mail; libraries for TypeScript and Python do it for you:
             </Empty>
           ) : (
             <div className="panel">
-              <WorkerTable workers={workers} />
+              {worker !== undefined && !workers.some(({ worker_id }) => worker_id === worker) && (
+                <p className="quiet">{worker} has not held a job in the last hour.</p>
+              )}
+              <WorkerTable workers={workers} chosen={worker} />
             </div>
           )
         }

@@ -1,145 +1,150 @@
 import type { WorkflowStep, WorkflowStepDefinition } from '@millrace/contract';
-import { memo, useLayoutEffect, useMemo, useRef, useState, type MouseEvent, type ReactNode } from 'react';
-import { layOut, pathOf, type Layout } from '../../lib/graph/layout.js';
+import { memo, useMemo, useRef, type MouseEvent, type ReactNode } from 'react';
+import { Icon } from '../../components/icon.js';
+import { Panel } from '../../components/page.js';
+import { pathOf } from '../../lib/graph/layout.js';
+import { plural } from '../../lib/format.js';
 import { LOOKS, stepState, type AnyState } from '../../lib/states.js';
 import { useDragScroll } from './drag-scroll.js';
+import { BOX, MARGIN, useDrawing, type Drawing } from './drawing.js';
+import { GraphMap } from './graph-map.js';
+import { useView, type View } from './use-view.js';
 
 interface StepGraphProps {
   readonly definitions: readonly WorkflowStepDefinition[];
   readonly steps: readonly WorkflowStep[];
   readonly critical: ReadonlySet<string>;
+  /** The critical path stands out, the rest steps back. */
+  readonly isPathShown: boolean;
+  readonly onShowPath: (isShown: boolean) => void;
   readonly selected: string | undefined;
   readonly onSelect: (name: string) => void;
 }
 
-const BOX = { width: 168, height: 32, gapX: 44, gapY: 12 };
-const MARGIN = 12;
 const NAME_MAX = 22;
-const ZOOMS = [0.1, 0.2, 0.35, 0.5, 0.75, 1, 1.5] as const;
-const LEAST_ZOOM = 0.02;
-const READABLE_ZOOM = 0.6;
 
 /**
  * The graph of a workflow, from left to right. The layout depends on the definition alone, so events only recolour
  * boxes; each box is drawn again only if its own step has changed.
  */
-export function StepGraph({ definitions, steps, critical, selected, onSelect }: StepGraphProps): ReactNode {
+export function StepGraph(props: StepGraphProps): ReactNode {
+  const { definitions, steps, critical, isPathShown, onShowPath, selected, onSelect } = props;
   const drawing = useDrawing(definitions);
   const waiting = useMemo(() => waitingIn(definitions), [definitions]);
   const states = useMemo(
     () => new Map(steps.map((step) => [step.name, stepState(step, waiting.has(step.name))])),
     [steps, waiting],
   );
+  const failed = useFailed(steps);
   const frame = useRef<HTMLDivElement>(null);
-  const [zoom, setZoom] = useState(1);
   useDragScroll(frame);
-  const { width, height } = drawing.layout;
-  const fitting = (): number => {
-    const room = frame.current;
-    if (room === null) return 1;
-    const ratio = Math.min(room.clientWidth / (width + 2 * MARGIN), room.clientHeight / (height + 2 * MARGIN));
-    return Math.min(1, Math.max(ratio, LEAST_ZOOM));
-  };
-  // At first whole if that is readable, scrolled otherwise.
-  useLayoutEffect(() => setZoom(Math.max(fitting(), READABLE_ZOOM)), [width, height]);
+  const active = useMemo(() => steps.find(({ status }) => status === 'running')?.name, [steps]);
+  const view = useView(frame, drawing, selected ?? active);
+  const { width, height } = drawing;
   const onClick = (event: MouseEvent): void => {
     const name = (event.target as Element).closest('[data-step]')?.getAttribute('data-step');
     if (name !== null && name !== undefined) onSelect(name);
   };
   return (
-    <div className="graph">
-      <div className="graph-tools" role="group" aria-label="Zoom">
-        <button type="button" className="button small" onClick={() => setZoom(fitting())}>
-          Fit
-        </button>
-        <button
-          type="button"
-          className="button small"
-          aria-label="Smaller"
-          onClick={() => setZoom(ZOOMS.findLast((step) => step < zoom) ?? LEAST_ZOOM)}
+    <Panel
+      title="Graph"
+      aside={
+        <>
+          <span className="quiet">{plural(definitions.length, 'step')}</span>
+          <button
+            type="button"
+            className="button small"
+            aria-pressed={isPathShown}
+            disabled={critical.size === 0}
+            title="The chain of steps that decided how long it took"
+            onClick={() => onShowPath(!isPathShown)}
+          >
+            <Icon name="path" size={14} /> Critical path
+          </button>
+          <ZoomTools view={view} />
+        </>
+      }
+    >
+      <div className="graph">
+        <div
+          className="graph-frame"
+          ref={frame}
+          style={{ flexBasis: view.height }}
+          tabIndex={0}
+          role="region"
+          aria-label="Graph of the steps"
         >
-          −
-        </button>
-        <button
-          type="button"
-          className="button small"
-          aria-label="Larger"
-          onClick={() => setZoom(ZOOMS.find((step) => step > zoom) ?? zoom)}
-        >
-          +
-        </button>
+          <svg
+            className={isPathShown ? 'path-shown' : undefined}
+            width={width * view.zoom}
+            height={height * view.zoom}
+            viewBox={`${-MARGIN} ${-MARGIN} ${width} ${height}`}
+            aria-hidden="true"
+            onClick={onClick}
+          >
+            <Edges drawing={drawing} critical={critical} failed={failed} />
+            {drawing.names.map((name, index) => (
+              <Box
+                key={name}
+                name={name}
+                x={drawing.layout.nodes[index]?.x ?? 0}
+                y={drawing.layout.nodes[index]?.y ?? 0}
+                state={states.get(name) ?? 'pending'}
+                critical={critical.has(name)}
+                selected={name === selected}
+              />
+            ))}
+          </svg>
+        </div>
+        {view.isLong && <GraphMap frame={frame} drawing={drawing} states={states} zoom={view.zoom} />}
       </div>
-      <div className="graph-frame" ref={frame} tabIndex={0} role="region" aria-label="Graph of the steps">
-        <svg
-          width={(width + 2 * MARGIN) * zoom}
-          height={(height + 2 * MARGIN) * zoom}
-          viewBox={`${-MARGIN} ${-MARGIN} ${width + 2 * MARGIN} ${height + 2 * MARGIN}`}
-          aria-hidden="true"
-          onClick={onClick}
-        >
-          <Edges drawing={drawing} critical={critical} />
-          {drawing.names.map((name, index) => (
-            <Box
-              key={name}
-              name={name}
-              x={drawing.layout.nodes[index]?.x ?? 0}
-              y={drawing.layout.nodes[index]?.y ?? 0}
-              state={states.get(name) ?? 'pending'}
-              critical={critical.has(name)}
-              selected={name === selected}
-            />
-          ))}
-        </svg>
-      </div>
-    </div>
+    </Panel>
   );
 }
 
-interface Drawing {
-  readonly names: readonly string[];
-  /** By number: from, to. */
-  readonly links: readonly (readonly [number, number])[];
-  readonly layout: Layout;
+const ZoomTools = ({ view }: { readonly view: View }): ReactNode => (
+  <span className="graph-tools" role="group" aria-label="Zoom">
+    <button type="button" className="button small" onClick={view.fit}>
+      <Icon name="fit" size={14} /> Fit
+    </button>
+    <button type="button" className="button small" aria-label="Smaller" onClick={view.smaller}>
+      <Icon name="minus" size={14} />
+    </button>
+    <button type="button" className="button small" aria-label="Larger" onClick={view.larger}>
+      <Icon name="plus" size={14} />
+    </button>
+  </span>
+);
+
+/** The names of the steps that failed: the same object for as long as they are the same. */
+function useFailed(steps: readonly WorkflowStep[]): ReadonlySet<string> {
+  const names = steps.filter(({ status }) => status === 'failed').map(({ name }) => name);
+  const key = JSON.stringify(names);
+  return useMemo(() => new Set(JSON.parse(key) as string[]), [key]);
 }
 
-/** Laid out once per definition: an event brings the same definition as another object. */
-function useDrawing(definitions: readonly WorkflowStepDefinition[]): Drawing {
-  const shape = JSON.stringify(definitions.map(({ name, depends_on }) => [name, ...depends_on]));
-  return useMemo(() => {
-    const rows = JSON.parse(shape) as [string, ...string[]][];
-    const numbers = new Map(rows.map(([name], index) => [name, index]));
-    const links = rows.flatMap(([, ...dependencies], to) =>
-      [...new Set(dependencies)].flatMap((name): [number, number][] => {
-        const from = numbers.get(name);
-        return from === undefined ? [] : [[from, to]];
-      }),
-    );
-    return { names: rows.map(([name]) => name), links, layout: layOut({ size: rows.length, edges: links }, BOX) };
-  }, [shape]);
+interface EdgesProps {
+  readonly drawing: Drawing;
+  readonly critical: ReadonlySet<string>;
+  readonly failed: ReadonlySet<string>;
 }
 
-/** Two paths for all edges: a thousand elements fewer than one for each. */
-const Edges = memo(function Edges({
-  drawing,
-  critical,
-}: {
-  drawing: Drawing;
-  critical: ReadonlySet<string>;
-}): ReactNode {
-  const { names, links, layout } = drawing;
-  const isCritical = ([from, to]: readonly [number, number]): boolean =>
-    critical.has(names[from] ?? '') && critical.has(names[to] ?? '');
-  const pathFor = (wanted: boolean): string =>
-    layout.edges
-      .filter((_, index) => isCritical(links[index] ?? [0, 0]) === wanted)
-      .map(pathOf)
-      .join('');
-  return (
-    <>
-      <path className="edge" d={pathFor(false)} />
-      <path className="edge critical" d={pathFor(true)} />
-    </>
-  );
+/** Four kinds of lines, from the back to the front. */
+const KINDS = ['edge', 'edge critical', 'edge failed', 'edge failed critical'] as const;
+
+/** One path for all edges of a kind: thousands of elements fewer than one for each. */
+const Edges = memo(function Edges({ drawing, critical, failed }: EdgesProps): ReactNode {
+  const paths = useMemo(() => {
+    const { names, links, layout } = drawing;
+    const parts = KINDS.map(() => '');
+    for (const [index, points] of layout.edges.entries()) {
+      const [from = '', to = ''] = (links[index] ?? []).map((number) => names[number] ?? '');
+      const kind = (critical.has(from) && critical.has(to) ? 1 : 0) + (failed.has(from) || failed.has(to) ? 2 : 0);
+      parts[kind] += pathOf(points);
+    }
+    return parts;
+  }, [drawing, critical, failed]);
+  return KINDS.map((kind, index) => <path key={kind} className={kind} d={paths[index]} />);
 });
 
 /** The names of steps that wait for a signal instead of running a task. */
@@ -161,7 +166,7 @@ const Box = memo(function Box({ name, x, y, state, critical, selected }: BoxProp
   return (
     <g className={classes} transform={`translate(${x} ${y})`} data-step={name} data-status={state}>
       <title>{`${name}: ${word}`}</title>
-      <rect width={BOX.width} height={BOX.height} rx={4} />
+      <rect width={BOX.width} height={BOX.height} rx={6} />
       <text x={10} y={BOX.height / 2} className="shape">
         {shape}
       </text>

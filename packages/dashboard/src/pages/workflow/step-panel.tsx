@@ -2,12 +2,12 @@ import type { Job, WorkflowStepDefinition } from '@millrace/contract';
 import { Link } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
+import { Icon } from '../../components/icon.js';
 import { RawJson } from '../../components/json/json.js';
 import { Loaded } from '../../components/notes.js';
 import { Facts, Panel } from '../../components/page.js';
 import { State } from '../../components/state.js';
 import { Time } from '../../components/time.js';
-import { useAddress } from '../../lib/address.js';
 import { duration } from '../../lib/format.js';
 import { memberText } from '../../lib/json/spans.js';
 import { hasEnded, stepState } from '../../lib/states.js';
@@ -15,9 +15,14 @@ import { useMayWrite } from '../../session/session.js';
 import { isResumable, ResumeDialog } from './resume-dialog.js';
 import type { LiveWorkflow } from './use-workflow.js';
 
+interface StepPanelProps {
+  readonly live: LiveWorkflow;
+  readonly name: string;
+  readonly onClose: () => void;
+}
+
 /** One step: how it went, what it received, what it returned, and its job. */
-export function StepPanel({ live, name }: { readonly live: LiveWorkflow; readonly name: string }): ReactNode {
-  const [, setAddress] = useAddress();
+export function StepPanel({ live, name, onClose }: StepPanelProps): ReactNode {
   const mayWrite = useMayWrite();
   const [resuming, setResuming] = useState(false);
   const step = live.steps.find((candidate) => candidate.name === name);
@@ -38,13 +43,8 @@ export function StepPanel({ live, name }: { readonly live: LiveWorkflow; readonl
               Resume from here…
             </button>
           )}
-          <button
-            type="button"
-            className="button small quiet"
-            aria-label="Close the step"
-            onClick={() => setAddress({ step: undefined }, { replace: true })}
-          >
-            ✕
+          <button type="button" className="button small quiet" aria-label="Close the step" onClick={onClose}>
+            <Icon name="close" />
           </button>
         </>
       }

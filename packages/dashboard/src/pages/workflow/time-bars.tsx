@@ -32,7 +32,7 @@ export function TimeBars({ workflow, times, steps, critical, selected, onSelect 
   const end = hasWorkflowEnded(workflow) ? lastEnd : Math.max(now, lastEnd);
   const scale = Math.max(1, end - begin);
   return (
-    <ol className="bars" tabIndex={0} aria-label="Steps by time">
+    <ol className="bars" tabIndex={0} aria-label="Steps by time" style={{ flexBasis: heightFor(rows.length) }}>
       {shown.map((row) => (
         <Bar
           key={row.name}
@@ -47,6 +47,12 @@ export function TimeBars({ workflow, times, steps, critical, selected, onSelect 
     </ol>
   );
 }
+
+const ROW_PX = 24;
+const PADDING_PX = 8;
+
+/** As high as they are, up to half of the window; more if the graph beside them is higher. */
+const heightFor = (rows: number): string => `min(${rows * ROW_PX + PADDING_PX}px, 50vh)`;
 
 /** In thousandths, rounded, so that a bar that has not visibly moved is not drawn again. */
 function spanOf({ readyAt, startedAt, endedAt }: BarTimes, begin: number, end: number, scale: number): Span {

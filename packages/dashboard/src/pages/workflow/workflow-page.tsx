@@ -1,22 +1,24 @@
+import type { WorkflowStep } from '@millrace/contract';
 import { useParams } from '@tanstack/react-router';
-import { useCallback, useMemo, useState, type ReactNode } from 'react';
+import { useCallback, useMemo, useRef, useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { isMissing, refresh } from '../../api/hooks.js';
 import { CopyButton } from '../../components/copy.js';
 import { Confirm } from '../../components/dialogs/confirm.js';
+import { Icon } from '../../components/icon.js';
 import { RawJson } from '../../components/json/json.js';
 import { Empty, ErrorNote, Loading } from '../../components/notes.js';
 import { Facts, Page, Panel } from '../../components/page.js';
+import { countSteps, StepBar } from '../../components/state-bar.js';
 import { State } from '../../components/state.js';
 import { ExactTime, Time } from '../../components/time.js';
 import { say } from '../../components/toasts.js';
 import { useAddress } from '../../lib/address.js';
 import { useNow } from '../../lib/clock.js';
-import { duration, plural } from '../../lib/format.js';
+import { duration } from '../../lib/format.js';
 import { criticalPath } from '../../lib/graph/critical-path.js';
 import { memberText } from '../../lib/json/spans.js';
 import { useMayWrite } from '../../session/session.js';
-import { Meter } from '../../components/charts/meter.js';
 import { isResumable, ResumeDialog } from './resume-dialog.js';
 import { StepGraph } from './step-graph.js';
 import { StepPanel } from './step-panel.js';
@@ -61,27 +63,34 @@ function useCriticalPath(times: ReturnType<typeof timesOf>, ended: boolean): Cri
   const until = ended ? 0 : now;
   const path = useMemo(() => criticalPath(times, until), [times, until]);
   const key = path.names.join('\n');
-  const critical = useMemo(() => new Set(key.split('\n')), [key]);
+  const critical = useMemo(() => new Set(key === '' ? [] : key.split('\n')), [key]);
   return { path, critical };
 }
 
 function WorkflowView({ live, isLive }: { readonly live: LiveWorkflow; readonly isLive: boolean }): ReactNode {
   const { workflow, steps, text } = live;
-  const [{ step: selected }, setAddress] = useAddress();
+  const [{ path: isPathShown }, setAddress] = useAddress();
   const times = useMemo(() => timesOf(workflow, steps), [workflow, steps]);
   const ended = hasWorkflowEnded(workflow);
   const { path, critical } = useCriticalPath(times, ended);
-  const select = useCallback((name: string) => setAddress({ step: name }, { replace: true }), [setAddress]);
+  const failed = useMemo(() => failedFirst(steps), [steps]);
+  const { selected, select, close } = useSelected(ended ? failed : undefined);
+  const panel = useRef<HTMLDivElement>(null);
+  const show = (name: string): void => {
+    select(name);
+    // It may not be there yet.
+    requestAnimationFrame(() => panel.current?.scrollIntoView({ block: 'nearest' }));
+  };
   const context = useMemo(() => memberText(text, 'context') ?? '{}', [text]);
   const metadata = useMemo(() => memberText(text, 'metadata') ?? '{}', [text]);
-  const done = steps.filter(({ status }) => status !== 'pending' && status !== 'running').length;
+  const counts = useMemo(() => countSteps(steps), [steps]);
   return (
     <Page
       title={workflow.name}
       aside={
         <>
           <State state={workflow.status} />
-          <Meter done={done} of={steps.length} />
+          <StepBar counts={counts} />
           {path.names.length > 0 && (
             <span className="quiet" title={path.names.join(' → ')}>
               critical path {duration(path.ms)}
@@ -92,16 +101,17 @@ function WorkflowView({ live, isLive }: { readonly live: LiveWorkflow; readonly 
       }
       actions={<Actions live={live} />}
     >
+      {failed !== undefined && <FailedNote step={failed} onSelect={show} />}
       <div className="workflow-columns">
-        <Panel title="Graph" aside={<span className="quiet">{plural(workflow.steps.length, 'step')}</span>}>
-          <StepGraph
-            definitions={workflow.steps}
-            steps={steps}
-            critical={critical}
-            selected={selected}
-            onSelect={select}
-          />
-        </Panel>
+        <StepGraph
+          definitions={workflow.steps}
+          steps={steps}
+          critical={critical}
+          isPathShown={isPathShown !== undefined}
+          onShowPath={(isShown) => setAddress({ path: isShown ? 'critical' : undefined }, { replace: true })}
+          selected={selected}
+          onSelect={select}
+        />
         <Panel title="Time" aside={<TimeLegend />}>
           <TimeBars
             workflow={workflow}
@@ -113,7 +123,9 @@ function WorkflowView({ live, isLive }: { readonly live: LiveWorkflow; readonly 
           />
         </Panel>
       </div>
-      {selected !== undefined && <StepPanel key={selected} live={live} name={selected} />}
+      <div ref={panel}>
+        {selected !== undefined && <StepPanel key={selected} live={live} name={selected} onClose={close} />}
+      </div>
       <Panel title="Workflow">
         <Facts
           facts={[
@@ -132,9 +144,52 @@ function WorkflowView({ live, isLive }: { readonly live: LiveWorkflow; readonly 
   );
 }
 
+/** The step that failed before any other. */
+function failedFirst(steps: readonly WorkflowStep[]): WorkflowStep | undefined {
+  const endOf = ({ completed_at: at }: WorkflowStep): number => (at === null ? Infinity : Date.parse(at));
+  return steps
+    .filter(({ status }) => status === 'failed')
+    .reduce<WorkflowStep | undefined>(
+      (first, step) => (first === undefined || endOf(step) < endOf(first) ? step : first),
+      undefined,
+    );
+}
+
+interface Selected {
+  readonly selected: string | undefined;
+  readonly select: (name: string) => void;
+  readonly close: () => void;
+}
+
+/** The step that the address names; if it names none, the one that went wrong, until somebody has closed it. */
+function useSelected(failed: WorkflowStep | undefined): Selected {
+  const [{ step }, setAddress] = useAddress();
+  const [isClosed, setClosed] = useState(false);
+  const select = useCallback((name: string) => setAddress({ step: name }, { replace: true }), [setAddress]);
+  const close = (): void => {
+    setClosed(true);
+    setAddress({ step: undefined }, { replace: true });
+  };
+  return { selected: step ?? (isClosed ? undefined : failed?.name), select, close };
+}
+
+interface FailedNoteProps {
+  readonly step: WorkflowStep;
+  readonly onSelect: (name: string) => void;
+}
+
+/** What went wrong, above everything else: on a narrow screen the step itself is further down. */
+const FailedNote = ({ step: { name, error_message: error }, onSelect }: FailedNoteProps): ReactNode => (
+  <button type="button" className="failed-note tone-red" onClick={() => onSelect(name)}>
+    <Icon name="cross" size={14} /> <b>{name}</b> failed
+    {error !== null && <span className="failed-why">: {error.split('\n', 1)[0]}</span>}
+  </button>
+);
+
 const TimeLegend = (): ReactNode => (
   <span className="quiet time-legend">
-    <span className="swatch waiting" aria-hidden="true" /> waits <span className="swatch" aria-hidden="true" /> runs
+    <span className="time-swatch waiting" aria-hidden="true" /> waits{' '}
+    <span className="time-swatch" aria-hidden="true" /> runs
   </span>
 );
 

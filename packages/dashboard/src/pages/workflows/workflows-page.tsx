@@ -7,6 +7,7 @@ import { Empty, Loaded } from '../../components/notes.js';
 import { Page } from '../../components/page.js';
 import { Pager } from '../../components/tables/pager.js';
 import { sinceOf } from '../../components/since.js';
+import { StepBar, type StepCounts } from '../../components/state-bar.js';
 import { State } from '../../components/state.js';
 import { Table, type Column } from '../../components/tables/table.js';
 import { Time } from '../../components/time.js';
@@ -15,6 +16,7 @@ import { useNow } from '../../lib/clock.js';
 import { curlOf } from '../../api/curl.js';
 import { duration } from '../../lib/format.js';
 import { Meter } from '../../components/charts/meter.js';
+import './workflows.css';
 
 const STATUSES = ['created', 'running', 'completed', 'failed', 'partially_failed', 'cancelled'] as const;
 
@@ -88,16 +90,43 @@ const COLUMNS: readonly Column<WorkflowSummary>[] = [
     key: 'name',
     title: 'Workflow',
     wide: true,
-    cell: ({ id, name }) => (
-      <Link to="/workflows/$id" params={{ id }}>
-        {name}
-      </Link>
+    cell: (row) => (
+      <>
+        <Link to="/workflows/$id" params={{ id: row.id }}>
+          {row.name}
+        </Link>
+        <FailedStep workflow={row} />
+      </>
     ),
   },
-  { key: 'progress', title: 'Steps', cell: (row) => <Meter done={row.steps_ended} of={row.steps_total} /> },
+  { key: 'progress', title: 'Steps', cell: (row) => <Steps workflow={row} /> },
   { key: 'took', title: 'Took', numeric: true, cell: (row) => <Took workflow={row} /> },
   { key: 'created', title: 'Created', numeric: true, cell: ({ created_at }) => <Time at={created_at} /> },
 ];
+
+/** Servers of earlier versions say neither which states the steps are in nor which of them failed. */
+interface Row extends Pick<WorkflowSummary, 'id' | 'steps_ended' | 'steps_total'> {
+  readonly steps_by_status?: StepCounts;
+  readonly failed_step?: { readonly name: string; readonly error: string | null } | null;
+}
+
+function Steps({ workflow }: { readonly workflow: Row }): ReactNode {
+  const { steps_by_status: counts, steps_ended: ended, steps_total: total } = workflow;
+  return counts === undefined ? <Meter done={ended} of={total} /> : <StepBar counts={counts} />;
+}
+
+/** Where it went wrong, and why: the first thing that one wants to know of a workflow that failed. */
+function FailedStep({ workflow: { id, failed_step: failed } }: { readonly workflow: Row }): ReactNode {
+  if (failed === undefined || failed === null) return null;
+  return (
+    <div className="failed-step tone-red" title={failed.error ?? undefined}>
+      <Link to="/workflows/$id" params={{ id }} search={{ step: failed.name } as never}>
+        {failed.name}
+      </Link>
+      {failed.error === null ? ' failed' : `: ${failed.error}`}
+    </div>
+  );
+}
 
 function Took({ workflow }: { readonly workflow: WorkflowSummary }): ReactNode {
   const now = useNow();

@@ -1,5 +1,5 @@
 import type * as Wire from '../../wire/index.js';
-import { ok, read, type Route } from './request.js';
+import { ok, parameter, type Route } from './request.js';
 import type { StoredJob } from './store.js';
 
 /** How much there is, by state; each job counts once. */
@@ -9,7 +9,7 @@ const WORKFLOW_STATES = ['created', 'running', 'completed', 'failed', 'partially
 const exactly = (n: number): Wire.Count => ({ n, exact: true });
 
 const counts: Route = ({ store, query }) => {
-  const queue = read.text(query, 'queue');
+  const queue = parameter.text(query, 'queue');
   const isOf = (name: string): boolean => queue === null || name === queue;
   const stateOf = ({ record, dueAt }: StoredJob): string =>
     record.status === 'pending' && dueAt > store.clock.now() ? 'scheduled' : record.status;

@@ -2,7 +2,7 @@ import type * as Wire from '../../wire/index.js';
 import { firstOf, timetableOf, type Timetable } from './cron-expression.js';
 import { invalid } from './problem.js';
 import { hasEnded } from '../../records/jobs.js';
-import { DEFAULT_QUEUE, TENANT, type FakeStore, type StoredCron } from './store.js';
+import { SERVICE_QUEUE, TENANT, type FakeStore, type StoredCron } from './store.js';
 import { createWorkflow, workflowEnded } from './workflows.js';
 
 const OF_JOBS = ['task_name', 'payload', 'queue', 'config'] as const;
@@ -28,7 +28,7 @@ export function putCron(store: FakeStore, name: string, given: Wire.PutCron): { 
     task_name: given.task_name ?? null,
     workflow,
     payload: given.payload ?? {},
-    queue_name: workflow === null ? (given.queue ?? DEFAULT_QUEUE) : null,
+    queue_name: workflow === null ? (given.queue ?? SERVICE_QUEUE) : null,
     config: given.config ?? {},
     overlap: given.overlap ?? 'allow',
     enabled,
@@ -86,7 +86,7 @@ function started(store: FakeStore, { record }: StoredCron, metadata: object, key
     return {
       workflow_id: createWorkflow(store, { ...workflow, metadata: { ...workflow.metadata, ...metadata } }).record.id,
     };
-  const place = { task_name: task_name ?? '', queue_name: queue_name ?? DEFAULT_QUEUE };
+  const place = { task_name: task_name ?? '', queue_name: queue_name ?? SERVICE_QUEUE };
   const fields = { ...place, payload, metadata: { ...metadata }, idempotency_key: key };
   return { job_id: store.addJob(fields, config, store.clock.now()).record.id };
 }

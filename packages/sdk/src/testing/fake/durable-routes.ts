@@ -4,7 +4,7 @@ import { SIGNAL_TTL_LIMITS } from '../../rules/limits.js';
 import { keep } from './checkpoints.js';
 import { sendSignal, suspendJob } from './durable.js';
 import { addChildren } from './new-job.js';
-import { created, nothing, ok, once, read, type FakeRequest, type Route } from './request.js';
+import { created, nothing, ok, createOnce, parameter, type FakeRequest, type Route } from './request.js';
 import { invalid, notFound, Problem } from './problem.js';
 import { keepLogs } from './logs.js';
 import { held } from './settle.js';
@@ -70,8 +70,8 @@ const children: Route = ({ store: all, params, body }) => {
   return created({ job_ids: ids });
 };
 
-const accepted = (exchange: FakeRequest, kind: string, send: () => boolean): ReturnType<typeof once> => ({
-  ...once(exchange, kind, () => ({ delivered: send() })),
+const accepted = (exchange: FakeRequest, kind: string, send: () => boolean): ReturnType<typeof createOnce> => ({
+  ...createOnce(exchange, kind, () => ({ delivered: send() })),
   status: 202,
 });
 
@@ -104,7 +104,11 @@ const signalWorkflow: Route = (exchange) => {
 };
 
 const waits: Route = ({ store: { jobs }, query }) => {
-  const [name, key, asks] = [read.text(query, 'name'), read.text(query, 'key'), read.truth(query, 'ask')];
+  const [name, key, asks] = [
+    parameter.text(query, 'name'),
+    parameter.text(query, 'key'),
+    parameter.truth(query, 'ask'),
+  ];
   const found = [...jobs.values()]
     .filter(({ record }) => !hasEnded(record.status))
     .flatMap((job) => [...job.waits.values()].filter((wait) => wait.open).map((wait) => waitOf(job, wait)))

@@ -1,17 +1,17 @@
 import { ENDED_LIMITS } from '../../rules/limits.js';
 import type * as Wire from '../../wire/index.js';
 import { invalid } from './problem.js';
-import { ok, read, type Route } from './request.js';
+import { ok, parameter, type Route } from './request.js';
 
 /** Jobs in the order in which they ended. A place in it is how many have been told. */
 const STATUSES = ['completed', 'failed', 'cancelled'] as const;
 
 const listEnded: Route = ({ store, query }) => {
-  const after = read.text(query, 'after');
+  const after = parameter.text(query, 'after');
   if (after !== null && !/^\d{1,9}$/.test(after)) throw invalid('after', 'must be the next of an answer before');
-  const limit = read.wholeNumber(query, 'limit', ENDED_LIMITS);
-  const statuses: readonly Wire.JobStatus[] = read.someOf(query, 'status', STATUSES);
-  const [queue, task] = [read.text(query, 'queue'), read.text(query, 'task')];
+  const limit = parameter.wholeNumber(query, 'limit', ENDED_LIMITS);
+  const statuses: readonly Wire.JobStatus[] = parameter.someOf(query, 'status', STATUSES);
+  const [queue, task] = [parameter.text(query, 'queue'), parameter.text(query, 'task')];
   const from = after === null ? store.ended.length : Number(after);
   const looked = store.ended.slice(from, from + limit);
   const jobs = looked

@@ -8,9 +8,9 @@ import {
   eventStream,
   nothing,
   ok,
-  once,
+  createOnce,
   page,
-  read,
+  parameter,
   type FakeRequest,
   type Reply,
   type Route,
@@ -21,14 +21,14 @@ import { cancel } from './settle.js';
 import { checkBody } from './checks.js';
 import { SHAPES } from './shapes.js';
 import { addJob, type Added } from './new-job.js';
-import type { StoredJob } from './store.js';
-import { whyOf } from './why.js';
+import type { FakeStore, StoredJob } from './store.js';
+import { explain } from './why.js';
 import { JOB_STATUSES } from './words.js';
 
 const createJob: Route = (request) => {
   const body = checkBody<Wire.CreateJob>(request.body, SHAPES.job);
   let existing = false;
-  const reply = once(request, 'job', (key) => {
+  const reply = createOnce(request, 'job', (key) => {
     const added = addJob(request.store, body, key);
     existing = added.existing;
     return { job_id: added.id };
@@ -40,7 +40,7 @@ const createBatch: Route = (request) => {
   const { jobs } = checkBody<Wire.CreateJobBatch>(request.body, SHAPES.batch);
   const keys = jobs.map(({ idempotency_key: key }, n) => keyOf(key ?? '', `jobs[${n}].${KEY_FIELD}`, invalid));
   if (keys.some((key) => key !== null)) return createItems(request, jobs, keys);
-  return once(request, 'batch', () => {
+  return createOnce(request, 'batch', () => {
     const added = jobs.map((job) => addJob(request.store, job, null));
     return { job_ids: added.map(({ id }) => id), count: added.length, ...existingOf(jobs, added) };
   });
@@ -84,18 +84,41 @@ export function jobAt({ store, params }: FakeRequest): StoredJob {
 const getJob: Route = async (request) => {
   const { store, query, signal } = request;
   const job = jobAt(request);
-  const wait = read.wholeNumber(query, 'wait_secs', WAIT_LIMITS);
+  const wait = parameter.wholeNumber(query, 'wait_secs', WAIT_LIMITS);
   if (wait > 0) await store.until(() => hasEnded(job.record.status), store.clock.now() + wait * 1_000, signal);
   return ok(job.record);
 };
 
+/** Of a failed or retrying job. */
+export const hasError = ({ status, error_message: error }: Pick<Wire.Job, 'status' | 'error_message'>, text: string) =>
+  (status === 'failed' || status === 'retrying') && (error ?? '').toLowerCase().includes(text.toLowerCase());
+
+export function hasMetadata({ metadata }: Pick<Wire.Job, 'metadata'>, field: string, value: string): boolean {
+  const found = metadata[field];
+  return found !== undefined && (typeof found === 'string' ? found : JSON.stringify(found)) === value;
+}
+
+const METADATA = 'metadata.';
+
+const metadataFilters = (query: FakeRequest['query']) =>
+  Object.fromEntries(
+    Object.keys(query)
+      .filter((name) => name.startsWith(METADATA))
+      .map((name) => [
+        name,
+        (job: Pick<Wire.Job, 'metadata'>, value: string) => hasMetadata(job, name.slice(METADATA.length), value),
+      ]),
+  );
+
 const listJobs: Route = (request) => {
-  const statuses = read.someOf(request.query, 'status', JOB_STATUSES);
+  const statuses = parameter.someOf(request.query, 'status', JOB_STATUSES);
   const records = [...request.store.jobs.values()].map(({ record: { error_details: _, ...record } }) => record);
   return page(request, 'jobs', records, {
     status: (job) => statuses.includes(job.status),
     queue: (job, value) => job.queue_name === value,
     task: (job, value) => job.task_name === value,
+    error: hasError,
+    ...metadataFilters(request.query),
     workflow_id: (job, value) => job.workflow_id === value,
     idempotency_key: (job, value) => job.idempotency_key === value,
     parent_job_id: (job, value) => job.parent_job_id === value,
@@ -110,8 +133,12 @@ const cancelJob: Route = (request) => {
 };
 
 const runNow: Route = (request) => {
-  const { store } = request;
-  const job = jobAt(request);
+  makeDue(request.store, jobAt(request));
+  return nothing;
+};
+
+/** @throws Problem if it cannot be */
+export function makeDue(store: FakeStore, job: StoredJob): void {
   const { status } = job.record;
   if (hasEnded(status)) throw new Problem('already_finished', `the job is ${status} already`);
   if (status === 'running') throw new Problem('conflict', 'the job is running');
@@ -122,15 +149,14 @@ const runNow: Route = (request) => {
   job.dueAt = store.clock.now();
   const text = store.clock.text();
   store.change(job, { scheduled_at: text, next_retry_at: status === 'retrying' ? text : null });
-  return nothing;
-};
+}
 
 const keptBy = ({ body }: FakeRequest): Kept =>
   checkBody<Wire.ReplayRequest>(body ?? {}, SHAPES.replay).keep_checkpoints;
 
 const rerun: Route = (request) => {
   const job = jobAt(request);
-  return once(request, 'rerun', () => ({
+  return createOnce(request, 'rerun', () => ({
     job_id: copyOf(request.store, job, { rerun_of: job.record.id }, keptBy(request)),
   }));
 };
@@ -178,7 +204,7 @@ const listLetters: Route = (request) =>
 
 const replay: Route = (request) => {
   const letter = letterAt(request);
-  return once(request, 'replay', () => ({ job_id: replayLetter(request.store, letter, keptBy(request)) }));
+  return createOnce(request, 'replay', () => ({ job_id: replayLetter(request.store, letter, keptBy(request)) }));
 };
 
 export const jobRoutes: readonly (readonly [string, string, Route])[] = [
@@ -192,7 +218,7 @@ export const jobRoutes: readonly (readonly [string, string, Route])[] = [
   ['POST', '/jobs/:id/run-now', runNow],
   ['POST', '/jobs/:id/rerun', rerun],
   ['GET', '/jobs/:id/attempts', attempts],
-  ['GET', '/jobs/:id/why', (request) => ok(whyOf(request.store, jobAt(request)))],
+  ['GET', '/jobs/:id/why', (request) => ok(explain(request.store, jobAt(request)))],
   ['GET', '/dlq', listLetters],
   ['GET', '/dlq/:id', (request) => ok(letterAt(request))],
   ['POST', '/dlq/:id/replay', replay],

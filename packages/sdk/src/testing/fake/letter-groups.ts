@@ -1,12 +1,12 @@
 import type * as Wire from '../../wire/index.js';
 import { errorKind } from './error-kind.js';
-import { pageByName, read, type Route } from './request.js';
+import { pageByName, parameter, type Route } from './request.js';
 
 /** Dead letters that failed in the same way, the group with the newest first. */
 const groups: Route = (request) => {
   const { query, store } = request;
-  const since = read.instant(query, 'since');
-  const [queue, task] = [read.text(query, 'queue_name'), read.text(query, 'task_name')];
+  const since = parameter.instant(query, 'since');
+  const [queue, task] = [parameter.text(query, 'queue_name'), parameter.text(query, 'task_name')];
   const wanted = store.deadLetters
     .filter((letter) => since === null || Date.parse(letter.created_at) >= Date.parse(since))
     .filter((letter) => (queue ?? letter.queue_name) === letter.queue_name)

@@ -1,6 +1,6 @@
 import type * as Wire from '../../wire/index.js';
 import { invalid } from './problem.js';
-import { DEFAULT_QUEUE, fullConfig, type FakeStore, type StoredJob } from './store.js';
+import { SERVICE_QUEUE, fullConfig, type FakeStore, type StoredJob } from './store.js';
 import { checkUnique, inTheWay, replace } from './unique.js';
 
 export interface Added {
@@ -28,7 +28,7 @@ export function addJob(
   const dueAt = runAt === null ? store.clock.now() + (delay ?? 0) * 1_000 : Date.parse(runAt);
   const fields = {
     task_name: given.task_name,
-    queue_name: given.config?.queue ?? DEFAULT_QUEUE,
+    queue_name: given.config?.queue ?? SERVICE_QUEUE,
     payload: given.payload ?? {},
     metadata: given.metadata ?? {},
     idempotency_key: key,

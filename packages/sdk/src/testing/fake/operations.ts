@@ -1,24 +1,31 @@
 import { hasEnded } from '../../records/jobs.js';
 import type * as Wire from '../../wire/index.js';
 import { checkBody } from './checks.js';
-import { replayLetter } from './copies.js';
+import { copyOf, replayLetter } from './copies.js';
+import { hasError, hasMetadata, makeDue } from './job-routes.js';
 import { invalid, notFound, Problem } from './problem.js';
-import { ok, once, pageByName, read, type FakeRequest, type Route } from './request.js';
+import { ok, createOnce, pageByName, parameter, type FakeRequest, type Route } from './request.js';
 import { resumeWorkflow } from './resume.js';
 import { cancel } from './settle.js';
 import { SHAPES } from './shapes.js';
-import type { FakeStore, StoredOperation } from './store.js';
+import type { FakeStore, StoredJob, StoredOperation } from './store.js';
 import { JOB_STATUSES } from './words.js';
 
 /** Bulk work. What the service does in the background is done here before the answer. */
 
 const CREATED = ['created_after', 'created_before'];
+const JOB_FILTERS = ['status', 'queue', 'task', 'error', 'metadata', 'workflow_id', 'idempotency_key', ...CREATED];
 const FILTERS: Readonly<Record<Wire.CreateOperation['action'], readonly string[]>> = {
-  cancel_jobs: ['status', 'queue', 'task', 'workflow_id', 'idempotency_key', ...CREATED],
+  cancel_jobs: JOB_FILTERS,
+  run_jobs_now: JOB_FILTERS,
+  rerun_jobs: JOB_FILTERS,
   replay_dead_letters: ['queue_name', 'task_name', 'reason', 'replayed', 'job_id', 'fingerprint', ...CREATED],
   resume_workflows: ['status', 'name', ...CREATED],
 };
-const WORKED_ON = { cancel_jobs: 'jobs', replay_dead_letters: 'dead letters', resume_workflows: 'workflows' };
+const WORKED_ON = {
+  ...{ cancel_jobs: 'jobs', run_jobs_now: 'jobs', rerun_jobs: 'jobs' },
+  ...{ replay_dead_letters: 'dead letters', resume_workflows: 'workflows' },
+};
 const SAMPLE = 20;
 const BROKEN = ['failed', 'partially_failed'];
 
@@ -37,28 +44,37 @@ function itemsOf(
   const query = Object.fromEntries(Object.entries(filter ?? {}).map(([name, value]) => [name, String(value)]));
   const is = (name: string, value: string | null): boolean => ids !== null || !query[name] || query[name] === value;
   const inTime = (createdAt: string): boolean => {
-    const [after, before] = [read.instant(query, 'created_after'), read.instant(query, 'created_before')];
+    const [after, before] = [parameter.instant(query, 'created_after'), parameter.instant(query, 'created_before')];
     const at = Date.parse(createdAt);
     return (after === null || at >= Date.parse(after)) && (before === null || at < Date.parse(before));
   };
   const isNamed = (id: string): boolean => ids === null || ids.includes(id);
   switch (action) {
-    case 'cancel_jobs': {
-      const wanted = read.someOf(query, 'status', JOB_STATUSES);
-      const fits = ({ status }: Wire.Job): boolean =>
-        ids !== null || (wanted.length === 0 ? !hasEnded(status) : wanted.includes(status));
+    case 'cancel_jobs':
+    case 'run_jobs_now':
+    case 'rerun_jobs': {
+      const wanted = parameter.someOf(query, 'status', JOB_STATUSES);
+      const canChange = ({ status }: Wire.Job): boolean =>
+        action === 'rerun_jobs'
+          ? hasEnded(status)
+          : !hasEnded(status) && !(action === 'run_jobs_now' && status === 'running');
+      const fits = (job: Wire.Job): boolean =>
+        ids !== null || (wanted.length === 0 ? canChange(job) : wanted.includes(job.status));
+      const [field] = Object.entries(filter?.metadata ?? {});
       return [...store.jobs.values()]
         .filter(({ record }) => isNamed(record.id) && inTime(record.created_at) && fits(record))
         .filter(({ record }) => is('queue', record.queue_name) && is('task', record.task_name))
         .filter(({ record }) => is('workflow_id', record.workflow_id))
         .filter(({ record }) => is('idempotency_key', record.idempotency_key))
+        .filter(({ record }) => filter?.error === undefined || hasError(record, filter.error))
+        .filter(({ record }) => field === undefined || hasMetadata(record, ...field))
         .map((job) => ({
           shown: shownJob(job.record),
-          act: () => !hasEnded(job.record.status) && done(cancel(store, job)),
+          act: () => canChange(job.record) && changed(store, action, job),
         }));
     }
     case 'replay_dead_letters': {
-      const replayed = read.text(query, 'replayed') === null ? false : read.truth(query, 'replayed');
+      const replayed = parameter.text(query, 'replayed') === null ? false : parameter.truth(query, 'replayed');
       return store.deadLetters
         .filter((letter) => isNamed(String(letter.id)) && inTime(letter.created_at))
         .filter((letter) => ids !== null || (letter.replayed_at !== null) === replayed)
@@ -84,6 +100,13 @@ function itemsOf(
 
 const done = (_: unknown): true => true;
 
+function changed(store: FakeStore, action: Wire.CreateOperation['action'], job: StoredJob): boolean | string {
+  if (action === 'rerun_jobs') return copyOf(store, job, { rerun_of: job.record.id }, null);
+  if (action === 'cancel_jobs') return done(cancel(store, job));
+  const waits = [...job.waits.values()].some(({ open }) => open) || job.dueAt <= store.clock.now();
+  return !waits && done(makeDue(store, job));
+}
+
 const shownJob = ({ id, task_name, queue_name, created_at }: Wire.Job | Wire.DeadLetter) => ({
   ...{ id: String(id), task_name, queue_name, created_at },
 });
@@ -104,7 +127,7 @@ const createOperation: Route = (request) => {
   const items = itemsOf(store, body);
   const matched = { n: items.length, exact: true };
   if (body.dry_run === true) return ok({ matched, sample: items.slice(0, SAMPLE).map(({ shown }) => shown) });
-  const reply = once(request, 'operation', () => {
+  const reply = createOnce(request, 'operation', () => {
     const said = items.map(({ act }) => act());
     const changed = said.filter((each) => each !== false).length;
     const record: StoredOperation['record'] = {

@@ -2,7 +2,7 @@ import { hasEnded } from '../../records/jobs.js';
 import type * as Wire from '../../wire/index.js';
 import { linesOf } from './admission.js';
 import { askersOf, lastAsk } from './presence.js';
-import { nothing, ok, pageByName, read, type Route } from './request.js';
+import { nothing, ok, pageByName, parameter, type Route } from './request.js';
 import { inClaimOrder, isWaiting } from './settle.js';
 import type { FakeStore, StoredJob } from './store.js';
 
@@ -24,7 +24,9 @@ function depthOf(store: FakeStore, queue: string): Wire.QueueDepth {
     running: own.length - waiting.length,
     oldest_pending_age_secs: due.length === 0 ? null : Math.floor((now - oldest) / 1_000),
     retrying: waiting.filter(({ record }) => record.status === 'retrying').length,
-    paused_at: store.paused.get(queue) ?? null,
+    paused_at: store.paused.get(queue)?.at ?? null,
+    paused_reason: store.paused.get(queue)?.reason ?? null,
+    paused_by: store.paused.has(queue) ? 'admin' : null,
     last_lease_at: lastAsk(store, queue),
     settings: null,
   };
@@ -40,11 +42,11 @@ const NEXT_SHOWN = 20;
 const queueDetail: Route = ({ store, params }) => {
   const [queue = ''] = params;
   const own = unfinished(store).filter(({ record }) => record.queue_name === queue);
-  const tasks = new Map<string, { waiting: number; running: number }>();
-  for (const { record } of own) {
-    const { waiting, running } = tasks.get(record.task_name) ?? { waiting: 0, running: 0 };
-    const runs = record.status === 'running';
-    tasks.set(record.task_name, { waiting: waiting + Number(!runs), running: running + Number(runs) });
+  const tasks = new Map<string, { waiting: number; scheduled: number; running: number }>();
+  for (const { record, dueAt } of own) {
+    const counts = tasks.get(record.task_name) ?? { waiting: 0, scheduled: 0, running: 0 };
+    tasks.set(record.task_name, counts);
+    counts[record.status === 'running' ? 'running' : dueAt <= store.clock.now() ? 'waiting' : 'scheduled']++;
   }
   const isDue = (job: StoredJob): number => Number(isWaiting(job, store.clock.now()));
   const next = own
@@ -66,7 +68,7 @@ const queueDetail: Route = ({ store, params }) => {
 };
 
 const limits: Route = (request) => {
-  const queue = read.text(request.query, 'queue');
+  const queue = parameter.text(request.query, 'queue');
   const lines = [...linesOf(request.store).values()].filter((line) => queue === null || line.queue === queue);
   const uses = lines.map(({ queue: name, key, running, limit, rate, waiting }): Wire.LimitUse => ({
     ...{ queue: name, key, running, limit, waiting: waiting.length },
@@ -78,6 +80,10 @@ const limits: Route = (request) => {
 
 const HOUR_MS = 3_600_000;
 
+const runningJob = ({ id, task_name, queue_name: queue }: Wire.Job, startedAt: string | null) => ({
+  ...{ id, task_name, queue, started_at: startedAt ?? '' },
+});
+
 /** Those that held jobs in the last hour, the last seen first. */
 const workers: Route = ({ store }) => {
   const known = new Map<string, Wire.Worker>();
@@ -88,13 +94,15 @@ const workers: Route = ({ store }) => {
       const key = JSON.stringify([worker, record.queue_name]);
       const offer = askersOf(store, record.queue_name).find((asker) => asker.worker === worker);
       const before = known.get(key) ?? {
-        ...{ worker_id: worker, queue_name: record.queue_name, running: 0, last_seen_at: seen },
+        ...{ worker_id: worker, queue_name: record.queue_name, running: 0, running_jobs: [], last_seen_at: seen },
         ...{ completed: 0, failed: 0, expired: 0, slots: offer?.slots ?? null },
         tasks: offer?.tasks ? [...offer.tasks] : null,
       };
       known.set(key, {
         ...before,
         running: before.running + Number(outcome === 'running'),
+        running_jobs:
+          outcome === 'running' ? [...before.running_jobs, runningJob(record, started_at)] : before.running_jobs,
         completed: before.completed + Number(outcome === 'completed'),
         failed: before.failed + Number(outcome === 'failed'),
         expired: before.expired + Number(outcome === 'lease_expired'),
@@ -106,9 +114,11 @@ const workers: Route = ({ store }) => {
   return ok({ workers: [...known.values()].sort(bySeen) });
 };
 
-const pause: Route = ({ store, params }) => {
+const pause: Route = ({ store, params, body }) => {
   const [queue = ''] = params;
-  if (!store.paused.has(queue)) store.paused.set(queue, store.clock.text());
+  const before = store.paused.get(queue);
+  const reason = (body as { reason?: string | null } | undefined)?.reason ?? before?.reason ?? null;
+  store.paused.set(queue, { at: before?.at ?? store.clock.text(), reason });
   return nothing;
 };
 

@@ -38,7 +38,7 @@ export const created = (body: unknown): Reply => ({ status: 201, body });
 export const nothing: Reply = { status: 204 };
 
 /** Creates something once per key: a repeat is answered as the first time. */
-export function once(request: FakeRequest, kind: string, make: (key: string | null) => unknown): Reply {
+export function createOnce(request: FakeRequest, kind: string, make: (key: string | null) => unknown): Reply {
   const { store, headers, body } = request;
   const inBody = kind === 'job' && isObject(body) ? body.idempotency_key : undefined;
   const key = keyOfRequest(headers.get('idempotency-key'), typeof inBody === 'string' ? inBody : null, invalid);
@@ -53,7 +53,7 @@ export function once(request: FakeRequest, kind: string, make: (key: string | nu
   return { status: 201, body: before.answer, headers: { 'Idempotency-Replayed': 'true' } };
 }
 
-export const read = new QueryReader(invalid);
+export const parameter = new QueryReader(invalid);
 
 const PARAMETERS = new Set([
   'limit',
@@ -84,13 +84,13 @@ export function page<T extends Listed>(
   for (const name of Object.keys(query)) {
     if (!PARAMETERS.has(name) && !Object.hasOwn(filters, name)) throw invalid(name, 'is not a known parameter');
   }
-  const cursor = read.text(query, 'cursor');
+  const cursor = parameter.text(query, 'cursor');
   const limit = numberIn(query, 'limit', PAGE_LIMITS);
   const offset = cursor === null ? numberIn(query, 'offset', OFFSETS) : placeOf(cursor, key);
-  const after = read.instant(query, 'created_after');
-  const before = read.instant(query, 'created_before');
+  const after = parameter.instant(query, 'created_after');
+  const before = parameter.instant(query, 'created_before');
   const wanted = Object.entries(filters).flatMap(([name, matches]) => {
-    const value = read.text(query, name);
+    const value = parameter.text(query, name);
     return value === null ? [] : [(item: T) => matches(item, value)];
   });
   const matching = all.filter(
@@ -99,7 +99,7 @@ export function page<T extends Listed>(
       (before === null || Date.parse(item.created_at) < Date.parse(before)) &&
       wanted.every((matches) => matches(item)),
   );
-  if (read.oneOf(query, 'order_by', [...ORDERS, ...moreOrders]) !== 'created_at ASC') matching.reverse();
+  if (parameter.oneOf(query, 'order_by', [...ORDERS, ...moreOrders]) !== 'created_at ASC') matching.reverse();
   const more = offset + limit < matching.length;
   return ok({
     [key]: matching.slice(offset, offset + limit),
@@ -107,7 +107,7 @@ export function page<T extends Listed>(
     offset: cursor === null ? offset : 0,
     has_more: more,
     ...(more && { next_cursor: cursorOf(key, offset + limit) }),
-    ...(read.truth(query, 'include_total') && { total: matching.length }),
+    ...(parameter.truth(query, 'include_total') && { total: matching.length }),
   });
 }
 
@@ -119,7 +119,7 @@ export function pageByName<T>(
   nameOf?: (item: T) => string,
 ): Reply {
   const { query } = request;
-  const cursor = read.text(query, 'cursor');
+  const cursor = parameter.text(query, 'cursor');
   const limit = numberIn(query, 'limit', PAGE_LIMITS);
   const from = cursor === null ? 0 : placeOf(cursor, key);
   const compare = (a: T, b: T): number => (nameOf!(a) < nameOf!(b) ? -1 : 1);
@@ -146,7 +146,7 @@ function placeOf(cursor: string, key: string): number {
 
 /** A number of the query. The SDK asks for strict handling: what would be clamped is refused. */
 export function numberIn(query: QueryParameters, name: string, limits: Limits): number {
-  const number = read.wholeNumber(query, name, limits);
+  const number = parameter.wholeNumber(query, name, limits);
   if (clampedTo(query[name], limits) === null) return number;
   throw invalid(name, `must be ${limits.minimum} to ${limits.maximum}`);
 }

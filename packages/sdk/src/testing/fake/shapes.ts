@@ -245,7 +245,10 @@ export const SHAPES = {
     traceparent: { check: text },
   },
   operation: {
-    action: { check: word('cancel_jobs', 'replay_dead_letters', 'resume_workflows'), required: true },
+    action: {
+      check: word('cancel_jobs', 'replay_dead_letters', 'resume_workflows', 'run_jobs_now', 'rerun_jobs'),
+      required: true,
+    },
     filter: { check: object },
     ids: { check: list(text, limits.OPERATION_IDS_LIMITS) },
     dry_run: { check: flag },

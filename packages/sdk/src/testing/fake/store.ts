@@ -86,7 +86,7 @@ const DEFAULT_CONFIG: Wire.JobConfig = {
 };
 
 export const TENANT = 'tenant1';
-export const DEFAULT_QUEUE = 'default';
+export const SERVICE_QUEUE = 'default';
 
 /**
  * Everything that a fake server knows. Records are replaced, never changed in place, so that an answer once given stays
@@ -103,8 +103,8 @@ export class FakeStore {
   /** The jobs that have ended, in that order. */
   readonly ended: string[] = [];
   readonly operations = new Map<string, StoredOperation>();
-  /** Since when queues are paused. */
-  readonly paused = new Map<string, string>();
+  /** Since when queues are paused, and why. */
+  readonly paused = new Map<string, { readonly at: string; readonly reason: string | null }>();
   /** Who has asked for jobs, by queue and worker. */
   readonly asked = new Map<string, Map<string, Asker>>();
   /** Those that nobody has taken yet, the oldest first. */

@@ -6,7 +6,7 @@ import { inClaimOrder, isWaiting } from './settle.js';
 import type { FakeStore, StoredJob } from './store.js';
 
 /** Why a job does not run, in the words of the service. */
-export function whyOf(store: FakeStore, job: StoredJob): Wire.Why {
+export function explain(store: FakeStore, job: StoredJob): Wire.Why {
   const { record } = job;
   const standing = standingOf(store, job);
   const lines = [...linesOf(store).values()];
@@ -39,7 +39,7 @@ function standingOf(store: FakeStore, { record }: StoredJob): Standing {
     deliveryCount: record.delivery_count,
     workerId: record.worker_id,
     leaseExpiresAt: record.lease_expires_at,
-    pausedAt: store.paused.get(record.queue_name) ?? null,
+    pausedAt: store.paused.get(record.queue_name)?.at ?? null,
     lastLeaseAt: lastAsk(store, record.queue_name),
     waitingFor: record.waiting_for ?? null,
     error: record.error_message,

@@ -125,6 +125,7 @@ const whoami: Route = ({ store }) =>
     default_queue: 'default',
     retention_hours: null,
     now: store.clock.text(),
+    trace_url: null,
     features: FEATURES,
   });
 

@@ -2,7 +2,17 @@ import { NEXT_RUNS_LIMITS } from '../../rules/limits.js';
 import type * as Wire from '../../wire/index.js';
 import { firstOf, timetableOf } from './cron-expression.js';
 import { fireCron, nextRuns, putCron, setEnabled, timesOf } from './crons.js';
-import { eventStream, nothing, numberIn, ok, once, page, read, type FakeRequest, type Route } from './request.js';
+import {
+  eventStream,
+  nothing,
+  numberIn,
+  ok,
+  createOnce,
+  page,
+  parameter,
+  type FakeRequest,
+  type Route,
+} from './request.js';
 import { invalid, notFound, Problem } from './problem.js';
 import { resumeWorkflow, stepsToReset } from './resume.js';
 import { cancel } from './settle.js';
@@ -13,7 +23,7 @@ import { createWorkflow, stepRecords, stopWorkflow, workflowEnded } from './work
 
 const create: Route = (request) => {
   const body = checkBody<Wire.CreateWorkflow>(request.body, SHAPES.workflow);
-  return once(request, 'workflow', () => ({ workflow_id: createWorkflow(request.store, body).record.id }));
+  return createOnce(request, 'workflow', () => ({ workflow_id: createWorkflow(request.store, body).record.id }));
 };
 
 function workflowAt({ store, params }: FakeRequest): StoredWorkflow {
@@ -45,7 +55,7 @@ const resume: Route = (request) => {
   const { id } = workflow.record;
   const body = checkBody<Wire.ResumeWorkflow>(request.body ?? {}, SHAPES.resume);
   if (body.dry_run === true) return ok({ workflow_id: id, steps: stepsToReset(store, workflow, body.steps ?? null) });
-  const reply = once(request, `resume ${id}`, () => ({
+  const reply = createOnce(request, `resume ${id}`, () => ({
     workflow_id: id,
     steps: resumeWorkflow(store, workflow, body),
   }));
@@ -76,7 +86,7 @@ const BY_NEXT_RUN = 'next_run_at ASC';
 
 const listCrons: Route = (request) => {
   const records = [...request.store.crons.values()].map((cron) => cron.record);
-  if (read.text(request.query, 'order_by') === BY_NEXT_RUN) {
+  if (parameter.text(request.query, 'order_by') === BY_NEXT_RUN) {
     // Pages are turned round, so the last comes first.
     const at = (cron: Wire.Cron): number => (cron.next_run_at === null ? Infinity : Date.parse(cron.next_run_at));
     records.sort((a, b) => at(b) - at(a));
@@ -102,16 +112,16 @@ const next: Route = (request) => {
 };
 
 const preview: Route = ({ store, query }) => {
-  const expression = read.text(query, 'expr');
+  const expression = parameter.text(query, 'expr');
   if (expression === null) throw invalid('expr', 'is required');
-  const timetable = timetableOf(expression, read.text(query, 'timezone') ?? undefined, 'expr');
+  const timetable = timetableOf(expression, parameter.text(query, 'timezone') ?? undefined, 'expr');
   firstOf(timetable, store.clock.now(), 'expr');
   return ok({ next: nextRuns(store, timetable, 5) });
 };
 
 const trigger: Route = (request) => {
   const cron = cronAt(request);
-  return once(request, 'trigger', () => fireCron(request.store, cron, null));
+  return createOnce(request, 'trigger', () => fireCron(request.store, cron, null));
 };
 
 const firings: Route = (request) => {

@@ -6,7 +6,7 @@ import { checkedCondition, checkReferences, holds } from './conditions.js';
 import { invalid, Problem } from './problem.js';
 import { keep } from './checkpoints.js';
 import {
-  DEFAULT_QUEUE,
+  SERVICE_QUEUE,
   TENANT,
   type FakeStore,
   type StoredJob,
@@ -215,7 +215,7 @@ function enqueueStep(store: FakeStore, workflow: StoredWorkflow, step: Wire.Work
   const job = store.addJob(
     {
       task_name: step.task_name,
-      queue_name: step.queue ?? DEFAULT_QUEUE,
+      queue_name: step.queue ?? SERVICE_QUEUE,
       payload: { ...step.payload, _context: isObject(workflow.record.context) ? workflow.record.context : {} },
       metadata: step.metadata,
       workflow_id: workflow.record.id,

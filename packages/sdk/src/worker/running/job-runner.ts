@@ -2,7 +2,7 @@ import { JobCancelled, LeaseLost, ShuttingDown } from '../../errors/handler-erro
 import type { JsonObject } from '../../json/object.js';
 import { stepPayload } from '../../workflow/references.js';
 import type { Job } from '../../wire/index.js';
-import { Attempt, type AttemptOwner, type Verdict } from './attempt.js';
+import { RunningAttempt, type AttemptOwner, type Verdict } from './running-attempt.js';
 import { ClaimedJob } from './claimed-job.js';
 import { monotonicMs } from '../clock.js';
 import { Context, type ContextOwner } from './context.js';
@@ -165,7 +165,7 @@ export class JobRunner {
     this.#running.add(held);
     if (handler === undefined) return this.#leaveToOthers(held);
     events.emit({ type: 'started', job: held.job });
-    void new Attempt(held, handler, new Context(held, this.#contexts), this.#attempts);
+    void new RunningAttempt(held, handler, new Context(held, this.#contexts), this.#attempts);
   }
 
   /**

@@ -3,8 +3,9 @@ const { existsSync } = require('node:fs');
 const { task } = require('@millrace/sdk');
 const { Worker } = require('@millrace/sdk/worker');
 
-const handler = task({ name: 'block' }).handle(() => {
+const handler = task({ name: 'block' }).handle((_, { progress }) => {
+  progress({ blocks: true });
   while (!existsSync('go-on'));
   return { blocked: true };
 });
-new Worker({ queues: { tasks: 1 }, lease: '2s', handlers: [handler] }).run();
+new Worker({ queues: { tasks: 1 }, handlers: [handler] }).run();

@@ -3,8 +3,9 @@ import { existsSync } from 'node:fs';
 import { task } from '@millrace/sdk';
 import { Worker } from '@millrace/sdk/worker';
 
-const handler = task({ name: 'block' }).handle(() => {
+const handler = task({ name: 'block' }).handle((_, { progress }) => {
+  progress({ blocks: true });
   while (!existsSync('go-on'));
   return { blocked: true };
 });
-await new Worker({ queues: { tasks: 1 }, lease: '2s', handlers: [handler] }).run();
+await new Worker({ queues: { tasks: 1 }, handlers: [handler] }).run();

@@ -79,8 +79,9 @@ WITH depth AS MATERIALIZED (
       WHERE l.queue IS NULL AND j.tenant = l.tenant AND j.id = l.id OFFSET 0
     ) AS j ON true
     UNION ALL
-    SELECT b.queue, b.tenant, 0, 0, 0, 0, length(replace(b.open::text, '0', '')), NULL
+    SELECT b.queue, b.tenant, 0, 0, 0, 0, length(translate(b.open::text, '0', '')), NULL
     FROM (SELECT b.queue, b.tenant, b.open FROM millrace.bundles b LIMIT :max_rows::int + 1) AS b
+    WHERE position('1' IN b.open::text) > 0
   ) AS each
   GROUP BY queue, tenant HAVING sum(waiting + running) > 0
 ), whole AS MATERIALIZED (
@@ -115,10 +116,10 @@ SELECT listed.queue, listed.queues::int AS queues, coalesce(listed.waiting - lis
        coalesce(listed.scheduled, 0)::int AS scheduled, coalesce(listed.running, 0)::int AS running,
        trunc(extract(epoch FROM now() - listed.oldest))::float8 AS oldest_pending_age_secs,
        coalesce(listed.retrying, 0)::int AS retrying, coalesce(listed.retrying_later, 0)::int AS retrying_later,
-       q.paused_at, q.last_lease_at,
+       q.paused_at, q.paused_reason, q.paused_by, q.last_lease_at,
        (SELECT s.settings FROM millrace.queue_settings s WHERE s.queue = listed.queue)::text AS settings, now() AS now,
        coalesce(shown.tenants, '[]')::text AS tenants
-FROM listed LEFT JOIN shown ON shown.queue = listed.queue LEFT JOIN millrace.queues q ON q.queue = listed.queue
+FROM listed LEFT JOIN shown ON shown.queue = listed.queue LEFT JOIN millrace.queue_marks q ON q.queue = listed.queue
 ORDER BY listed.queue NULLS FIRST;
 
 -- name: fleet_tenants
@@ -132,8 +133,9 @@ WITH page AS MATERIALIZED (
   FROM (
     SELECT l.tenant, 1 AS n FROM (SELECT l.tenant FROM millrace.leases l LIMIT :max_running::int) AS l
     UNION ALL
-    SELECT b.tenant, length(replace(b.open::text, '0', ''))
+    SELECT b.tenant, length(translate(b.open::text, '0', ''))
     FROM (SELECT b.tenant, b.open FROM millrace.bundles b LIMIT :max_running::int) AS b
+    WHERE position('1' IN b.open::text) > 0
   ) AS each
   GROUP BY tenant
 )

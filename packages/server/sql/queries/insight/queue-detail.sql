@@ -1,24 +1,26 @@
 -- One queue, as a tenant sees it.
 
 -- name: queue_known
-SELECT q.paused_at, q.last_lease_at,
+SELECT q.paused_at, q.paused_reason, q.paused_by, q.last_lease_at,
        (SELECT s.settings FROM millrace.queue_settings s WHERE s.queue = :queue)::text AS settings, now() AS now
 FROM (SELECT) AS always
-LEFT JOIN millrace.queues q ON q.queue = :queue;
+LEFT JOIN millrace.queue_marks q ON q.queue = :queue;
 
 -- name: queue_by_task
 -- The tenant's unfinished jobs on a queue by task, the largest first. Looks through the tenant's waiting jobs if they
 -- are :max_rows at most, otherwise through those of the queue, no further than :max_rows; `exact` says whether that was
 -- all. The second way does not see jobs that wait for room.
 WITH own AS MATERIALIZED (
-  SELECT r.id, r.queue FROM millrace.ready r WHERE r.tenant = :tenant LIMIT :max_rows::int + 1
+  SELECT r.id, r.queue, r.scheduled_at FROM millrace.ready r WHERE r.tenant = :tenant LIMIT :max_rows::int + 1
 ), near AS MATERIALIZED (
-  SELECT each.id, each.tenant FROM (
-    (SELECT r.id, r.tenant FROM millrace.ready r WHERE r.queue = :queue AND r.later IS NULL LIMIT :max_rows::int + 1)
+  SELECT each.id, each.tenant, each.scheduled_at FROM (
+    (SELECT r.id, r.tenant, r.scheduled_at FROM millrace.ready r
+     WHERE r.queue = :queue AND r.later IS NULL LIMIT :max_rows::int + 1)
     UNION ALL
-    (SELECT r.id, r.tenant FROM millrace.ready r WHERE r.queue = :queue AND r.later LIMIT :max_rows::int + 1)
+    (SELECT r.id, r.tenant, r.scheduled_at FROM millrace.ready r
+     WHERE r.queue = :queue AND r.later LIMIT :max_rows::int + 1)
     UNION ALL
-    (SELECT r.id, r.tenant FROM millrace.ready r
+    (SELECT r.id, r.tenant, r.scheduled_at FROM millrace.ready r
      WHERE r.waits_for = millrace.share_line(:queue, :tenant) AND r.queue = :queue LIMIT :max_rows::int + 1)
   ) AS each
   WHERE (SELECT count(*) FROM own) > :max_rows::int LIMIT :max_rows::int + 1
@@ -31,21 +33,23 @@ WITH own AS MATERIALIZED (
            AND NOT EXISTS (SELECT FROM millrace.limits l WHERE l.tenant = :tenant AND l.queue = :queue)
          )) AS exact
 ), found AS (
-  (SELECT own.id, false AS running FROM own
+  (SELECT own.id, own.scheduled_at <= now() AS due FROM own
    WHERE own.queue = :queue AND (SELECT count(*) FROM own) <= :max_rows::int LIMIT :max_rows::int)
   UNION ALL
-  (SELECT near.id, false FROM near WHERE near.tenant = :tenant LIMIT :max_rows::int)
+  (SELECT near.id, near.scheduled_at <= now() FROM near WHERE near.tenant = :tenant LIMIT :max_rows::int)
   UNION ALL
-  (SELECT held.id, true FROM held LIMIT :max_rows::int)
+  (SELECT held.id, NULL FROM held LIMIT :max_rows::int)
 ), tasks AS (
-  SELECT j.task, count(*) FILTER (WHERE NOT found.running) AS waiting, count(*) FILTER (WHERE found.running) AS running
+  SELECT j.task, count(*) FILTER (WHERE found.due) AS waiting, count(*) FILTER (WHERE NOT found.due) AS scheduled,
+         count(*) FILTER (WHERE found.due IS NULL) AS running
   FROM found, LATERAL (
     SELECT j.task, j.queue FROM millrace.jobs j WHERE j.tenant = :tenant AND j.id = found.id OFFSET 0
   ) AS j
   WHERE j.queue = :queue
   GROUP BY j.task ORDER BY count(*) DESC, j.task LIMIT :max_tasks::int
 )
-SELECT exact.exact, tasks.task AS task_name, tasks.waiting::int AS waiting, tasks.running::int AS running
+SELECT exact.exact, tasks.task AS task_name, tasks.waiting::int AS waiting, tasks.scheduled::int AS scheduled,
+       tasks.running::int AS running
 FROM exact LEFT JOIN tasks ON true;
 
 -- name: queue_next

@@ -58,6 +58,15 @@ ON CONFLICT (tenant) DO UPDATE
 SET created = t.created + excluded.created, completed = t.completed + excluded.completed,
     failed = t.failed + excluded.failed, cancelled = t.cancelled + excluded.cancelled;
 
+-- name: ends_of_attempts
+-- When attempts of jobs ended, by their place in the question. Of a job 20 are kept, so its own are looked through.
+SELECT asked.n::int AS n, (extract(epoch FROM a.ended_at) * 1000)::float8 AS ended_ms
+FROM unnest(:tenants::text[], :ids::uuid[], :numbers::int[]) WITH ORDINALITY AS asked (tenant, id, number, n),
+LATERAL (
+  SELECT a.ended_at FROM millrace.attempts a
+  WHERE a.tenant = asked.tenant AND a.job_id = asked.id AND a.number = asked.number OFFSET 0
+) AS a;
+
 -- name: forget_series
 -- Steps past their time (:step, kept for :keep_secs), at most :max_rows of them.
 DELETE FROM millrace.series

@@ -49,7 +49,8 @@ SET last_seen_at = greatest(w.last_seen_at, excluded.last_seen_at), completed = 
 -- name: workers_of
 -- The workers that held jobs of a tenant (:tenant; of all tenants if it is null) in the last hour, the last seen first,
 -- at most :max_workers of them. What they did is added up over :max_rows; what they hold is counted over as many leases
--- and bundles, which are evidence of when they were seen, too. Planned anew each time, for a tenant or for all.
+-- and bundles, which are evidence of when they were seen, too. The :max_jobs that each has held longest are named.
+-- Planned anew each time, for a tenant or for all.
 WITH did AS (
   SELECT w.worker, w.queue, max(w.last_seen_at) AS seen, sum(w.completed) AS completed, sum(w.failed) AS failed,
          sum(w.expired) AS expired
@@ -59,37 +60,60 @@ WITH did AS (
     ORDER BY w.at DESC LIMIT :max_rows::int
   ) AS w
   GROUP BY w.worker, w.queue
+), leased AS MATERIALIZED (
+  SELECT l.worker, coalesce(l.queue, j.queue) AS queue, l.tenant, l.id, l.started_at
+  FROM (
+    SELECT l.id, l.tenant, l.worker, l.queue, l.started_at FROM millrace.leases l
+    WHERE (:tenant::text IS NULL OR l.tenant = :tenant) AND l.worker IS NOT NULL LIMIT :max_rows::int
+  ) AS l
+  LEFT JOIN LATERAL (
+    SELECT j.queue FROM millrace.jobs j
+    WHERE l.queue IS NULL AND j.tenant = l.tenant AND j.id = l.id OFFSET 0
+  ) AS j ON true
+), bundled AS MATERIALIZED (
+  -- A bundle of which nobody holds anything may stay for a while, and there may be many.
+  SELECT b.* FROM (
+    SELECT b.worker, b.queue, b.tenant, b.ids, b.open, b.started_at FROM millrace.bundles b
+    WHERE (:tenant::text IS NULL OR b.tenant = :tenant) AND b.worker IS NOT NULL LIMIT :max_rows::int
+  ) AS b
+  WHERE position('1' IN b.open::text) > 0
 ), holds AS (
   SELECT worker, queue, sum(n) AS n, max(started_at) AS seen
   FROM (
-    SELECT l.worker, coalesce(l.queue, j.queue) AS queue, 1 AS n, l.started_at
-    FROM (
-      SELECT l.id, l.tenant, l.worker, l.queue, l.started_at FROM millrace.leases l
-      WHERE (:tenant::text IS NULL OR l.tenant = :tenant) AND l.worker IS NOT NULL LIMIT :max_rows::int
-    ) AS l
-    LEFT JOIN LATERAL (
-      SELECT j.queue FROM millrace.jobs j
-      WHERE l.queue IS NULL AND j.tenant = l.tenant AND j.id = l.id OFFSET 0
-    ) AS j ON true
+    SELECT worker, queue, 1 AS n, started_at FROM leased
     UNION ALL
-    SELECT b.worker, b.queue, length(replace(b.open::text, '0', '')), b.started_at
-    FROM (
-      SELECT b.worker, b.queue, b.open, b.started_at FROM millrace.bundles b
-      WHERE (:tenant::text IS NULL OR b.tenant = :tenant) AND b.worker IS NOT NULL LIMIT :max_rows::int
-    ) AS b
+    SELECT worker, queue, length(translate(open::text, '0', '')), started_at FROM bundled
   ) AS each
   GROUP BY worker, queue HAVING sum(n) > 0
-)
-SELECT now() AS now, found.worker_id, found.queue_name, found.running, found.last_seen_at, found.completed,
-       found.failed, found.expired, o.slots, o.tasks
-FROM (SELECT) AS always LEFT JOIN (
+), found AS MATERIALIZED (
   SELECT worker AS worker_id, queue AS queue_name, coalesce(holds.n, 0)::int AS running,
          greatest(did.seen, holds.seen) AS last_seen_at, coalesce(did.completed, 0)::int AS completed,
          coalesce(did.failed, 0)::int AS failed, coalesce(did.expired, 0)::int AS expired
   FROM did FULL JOIN holds USING (worker, queue)
   WHERE holds.n > 0 OR did.seen > now() - interval '1 hour'
   ORDER BY last_seen_at DESC, worker, queue LIMIT :max_workers::int
-) AS found ON true
+), placed AS MATERIALIZED (
+  SELECT held.*, row_number() OVER (PARTITION BY worker, queue ORDER BY started_at, id) AS place
+  FROM (
+    SELECT worker, queue, tenant, id, started_at FROM leased
+    UNION ALL
+    SELECT b.worker, b.queue, b.tenant, member.id, b.started_at
+    FROM bundled b, LATERAL unnest(b.ids) WITH ORDINALITY AS member (id, n)
+    WHERE get_bit(b.open::"bit", member.n::int - 1) = 1
+  ) AS held
+), shown AS MATERIALIZED (
+  SELECT p.worker, p.queue, json_agg(json_build_object('id', p.id, 'task_name', j.task, 'queue', p.queue,
+                                                       'started_at', p.started_at::text) ORDER BY p.place) AS jobs
+  FROM placed p, LATERAL (
+    SELECT j.task FROM millrace.jobs j WHERE j.tenant = p.tenant AND j.id = p.id OFFSET 0
+  ) AS j
+  WHERE p.place <= :max_jobs::int AND (p.worker, p.queue) IN (SELECT f.worker_id, f.queue_name FROM found f)
+  GROUP BY p.worker, p.queue
+)
+SELECT now() AS now, found.worker_id, found.queue_name, found.running, found.last_seen_at, found.completed,
+       found.failed, found.expired, o.slots, o.tasks, coalesce(shown.jobs, '[]')::text AS running_jobs
+FROM (SELECT) AS always LEFT JOIN found ON true
+LEFT JOIN shown ON shown.worker = found.worker_id AND shown.queue = found.queue_name
 LEFT JOIN LATERAL (
   SELECT o.slots, o.tasks::text AS tasks FROM millrace.offers o
   WHERE o.queue = found.queue_name AND o.worker = found.worker_id AND o.seen_at > now() - interval '10 minutes' OFFSET 0

@@ -28,12 +28,7 @@ WITH gone AS (
 ), own AS (
   UPDATE millrace.jobs j SET run_at = now()
   WHERE j.tenant = :tenant AND j.id = :id AND EXISTS (SELECT FROM gone WHERE delivery_count = 0)
-), seen AS (
-  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error)
-  SELECT now(), now(), started_at, retry_count, delivery_count,
-         CASE WHEN retry_count > 0 THEN 'retrying' ELSE 'pending' END::millrace.job_status, id, error
-  FROM gone WHERE EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = gone.id)
-  RETURNING 1
+-- include: tell_watchers
 )
 SELECT queue, priority, scheduled_at, (SELECT count(*) FROM seen)::int AS watched FROM moved;
 
@@ -41,27 +36,33 @@ SELECT queue, priority, scheduled_at, (SELECT count(*) FROM seen)::int AS watche
 -- The same for a job that may have limits: it joins the line of its first limit, and is let in from there.
 WITH gone AS (
   DELETE FROM millrace.ready r WHERE r.tenant = :tenant AND r.id = :id AND r.scheduled_at > now()
-  RETURNING r.started_at, r.priority, r.retry_count, r.delivery_count, r.id, r.tenant, r.queue, r.workflow_id, r.error,
-            r.size, r.limits, r.expires_at
-), moved AS (
-  INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
-                              workflow_id, error, later, size, limits, waits_for, expires_at)
-  SELECT now(), started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error,
-         CASE WHEN cardinality(limits) > 0 THEN false END, size, limits, limits[1], expires_at
-  FROM gone
-  RETURNING queue, priority, scheduled_at, waits_for
-), noted AS (
-  INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
-  SELECT 0, limits[1], id, tenant FROM gone WHERE cardinality(limits) > 0
+-- include: join_line
 ), own AS (
   UPDATE millrace.jobs j SET run_at = now()
   WHERE j.tenant = :tenant AND j.id = :id AND EXISTS (SELECT FROM gone WHERE delivery_count = 0)
-), seen AS (
-  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error)
-  SELECT now(), now(), started_at, retry_count, delivery_count,
-         CASE WHEN retry_count > 0 THEN 'retrying' ELSE 'pending' END::millrace.job_status, id, error
-  FROM gone WHERE EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = gone.id)
-  RETURNING 1
+-- include: tell_watchers
+)
+SELECT queue, priority, scheduled_at, waits_for, (SELECT count(*) FROM seen)::int AS watched FROM moved;
+
+-- name: run_many_now
+-- As `run_now_limited`, for many. Jobs that wait for a signal, for children or for the end of a sleep are left alone.
+WITH place AS MATERIALIZED (
+  SELECT r.at, r.id FROM unnest(:ids::uuid[]) AS given (id), LATERAL (
+    SELECT r.ctid AS at, r.id FROM millrace.ready r
+    WHERE r.tenant = :tenant AND r.id = given.id AND r.scheduled_at > now() AND r.queue <> 'millrace:waits' OFFSET 0
+  ) AS r
+  LEFT JOIN LATERAL (
+    SELECT true AS waits FROM millrace.waits w WHERE w.job_id = r.id AND w.open LIMIT 1
+  ) AS w ON true
+  WHERE w.waits IS NULL
+), gone AS (
+  DELETE FROM millrace.ready r USING place
+  WHERE r.ctid = ANY (ARRAY(SELECT at FROM place)) AND r.id = place.id AND r.scheduled_at > now()
+-- include: join_line
+), own AS (
+  UPDATE millrace.jobs j SET run_at = now()
+  WHERE j.tenant = :tenant AND j.id = ANY (ARRAY(SELECT id FROM gone WHERE delivery_count = 0))
+-- include: tell_watchers
 )
 SELECT queue, priority, scheduled_at, waits_for, (SELECT count(*) FROM seen)::int AS watched FROM moved;
 
@@ -75,3 +76,25 @@ FROM millrace.job_records rec WHERE rec.tenant = :tenant AND rec.id = :id;
 SELECT a.details FROM millrace.attempts a
 WHERE a.tenant = :tenant AND a.job_id = :id AND a.error IS NOT NULL
 ORDER BY a.number DESC LIMIT 1;
+
+-- fragment: join_line
+  RETURNING r.started_at, r.priority, r.retry_count, r.delivery_count, r.id, r.tenant, r.queue, r.workflow_id, r.error,
+            r.size, r.limits, r.expires_at
+), moved AS (
+  INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
+                              workflow_id, error, later, size, limits, waits_for, expires_at)
+  SELECT now(), started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error,
+         CASE WHEN cardinality(limits) > 0 THEN false END, size, limits, limits[1], expires_at
+  FROM gone
+  RETURNING queue, priority, scheduled_at, waits_for
+), noted AS (
+  INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
+  SELECT 0, limits[1], id, tenant FROM gone WHERE cardinality(limits) > 0
+
+-- fragment: tell_watchers
+), seen AS (
+  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error)
+  SELECT now(), now(), started_at, retry_count, delivery_count,
+         CASE WHEN retry_count > 0 THEN 'retrying' ELSE 'pending' END::millrace.job_status, id, error
+  FROM gone WHERE EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = gone.id)
+  RETURNING 1

@@ -26,8 +26,8 @@ WITH depth AS MATERIALIZED (
 )
 SELECT page.queue, page.pending, page.scheduled, page.running,
        trunc(extract(epoch FROM now() - page.oldest))::float8 AS oldest_pending_age_secs, page.retrying,
-       q.paused_at, q.last_lease_at,
+       q.paused_at, q.paused_reason, q.paused_by, q.last_lease_at,
        (SELECT s.settings FROM millrace.queue_settings s WHERE s.queue = page.queue)::text AS settings, now() AS now,
        (SELECT sum(depth.pending + depth.scheduled) FROM depth)::float8 AS waiting
-FROM page LEFT JOIN millrace.queues q ON q.queue = page.queue
+FROM page LEFT JOIN millrace.queue_marks q ON q.queue = page.queue
 ORDER BY page.queue;

@@ -2,7 +2,7 @@
 -- hold differs, and so does what they have to be told.
 
 -- name: claim_for_pool
--- Claims for a process's own pool. The plain jobs of a tenant (never delivered, no error, no workflow, no limits) share
+-- Claims for a process's own pool. The plain jobs of a tenant (never delivered, no error, no workflow, no parent) share
 -- a bundle under the token :bundle if there are at least :bundle_from. Every other job has its own lease: the token of
 -- the k-th job is the bundle's with k in its last two bytes. `alone` lists their numbers. A pool may start the first
 -- :startable jobs at once, or only those before the first job that was lost with its process earlier. If the claim has
@@ -38,8 +38,11 @@ WITH pause AS MATERIALIZED (
 -- include: first_beyond_max_bytes
 ), claimed AS MATERIALIZED (
   SELECT n, place, priority, scheduled_at, retry_count, delivery_count, id, tenant, workflow_id, error,
-         retry_count = 0 AND delivery_count = 0 AND workflow_id IS NULL AND error IS NULL AND limits IS NULL AS plain
-  FROM due
+         retry_count = 0 AND delivery_count = 0 AND workflow_id IS NULL AND error IS NULL AND child.found IS NULL
+           AS plain
+  FROM due LEFT JOIN LATERAL (
+    SELECT true AS found FROM millrace.children c WHERE due.limits IS NOT NULL AND c.child_id = due.id OFFSET 0
+  ) AS child ON true
   WHERE n <= :max_jobs::int AND n < coalesce((SELECT n FROM too_much), 2147483647)
 ), gone AS (
 -- include: take_claimed
@@ -501,8 +504,8 @@ WITH RECURSIVE gate AS MATERIALIZED (
 
 -- name: peek
 -- What a claim of :max_jobs could take, without locking anything: priority and instant of each, in claim order. With
--- several databases it is asked of each before one of them is claimed from (cells/claimer.ts). Jobs in the lines of
--- tenants are left out: `gated` says that there may be more.
+-- several databases it is asked of each before one of them is claimed from (cells/claimer.ts), and kept for a moment,
+-- at most until another job falls due. Jobs in the lines of tenants are left out: `gated` says that there may be more.
 SELECT EXISTS (SELECT FROM millrace.queue_limits g WHERE g.queue = :queue) AS gated,
        (SELECT json_agg(json_build_array(head.priority, extract(epoch FROM head.scheduled_at))) FROM (
           SELECT found.priority, found.scheduled_at FROM (
@@ -525,4 +528,6 @@ SELECT EXISTS (SELECT FROM millrace.queue_limits g WHERE g.queue = :queue) AS ga
           WHERE NOT EXISTS (SELECT FROM millrace.queues q WHERE q.queue = :queue AND q.paused_at IS NOT NULL)
           ORDER BY found.priority DESC, found.scheduled_at, found.id
           LIMIT :max_jobs::int
-        ) AS head)::text AS heads;
+        ) AS head)::text AS heads,
+       (SELECT extract(epoch FROM min(r.scheduled_at) - now())::float8 FROM millrace.ready r
+        WHERE r.queue = :queue AND r.later AND r.scheduled_at > now()) AS next_secs;

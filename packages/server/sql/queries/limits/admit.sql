@@ -166,8 +166,8 @@ SELECT (SELECT json_agg(DISTINCT limit_id) FROM noted)::text AS looks,
 
 -- name: wake_sleepers
 -- Jobs with limits that have fallen due join the line of their first limit. Returns the limits to look at (those, and
--- all about which there are notes), how long it is until the next one falls due, whether limits are used at all,
--- whether jobs have expired, and whether there are unique jobs.
+-- all about which there are notes to act on), how long it is until the next one falls due, whether limits are used at
+-- all, whether jobs have expired, and whether there are any notes, unique jobs, and queues with settings.
 WITH due AS MATERIALIZED (
   SELECT r.ctid AS at FROM millrace.ready r
   WHERE NOT r.later AND r.waits_for IS NULL AND r.scheduled_at <= now()
@@ -191,15 +191,40 @@ WITH due AS MATERIALIZED (
 )
 SELECT (SELECT count(*) FROM gone)::int AS woken, (SELECT json_agg(DISTINCT limits[1]) FROM gone)::text AS limits,
        (SELECT json_agg(DISTINCT noted.limit_id) FROM (
-          (SELECT n.limit_id FROM millrace.limit_notes n ORDER BY n.limit_id LIMIT :max_notes::int)
+          (SELECT n.limit_id FROM millrace.limit_notes n WHERE n.quiet IS NOT TRUE
+           ORDER BY n.limit_id LIMIT :max_notes::int)
           UNION ALL
           (SELECT l.id FROM millrace.limits l WHERE l.next_at <= now() ORDER BY l.next_at LIMIT :max_notes::int)
         ) AS noted)::text AS noted,
        (SELECT extract(epoch FROM scheduled_at - now()) * 1000 FROM next)::float8 AS next_ms,
        (SELECT EXISTS (SELECT FROM millrace.limits)) OR (SELECT EXISTS (SELECT FROM next)) AS in_use,
        (SELECT true FROM millrace.ready r WHERE r.expires_at <= now() ORDER BY r.expires_at LIMIT 1) IS TRUE AS expired,
+       EXISTS (SELECT FROM millrace.limit_notes) AS notes_left,
        EXISTS (SELECT FROM millrace.unique_keys) AS unique_used,
        EXISTS (SELECT FROM millrace.queue_limits) AS queues_limited;
+
+-- name: count_in
+-- Counts in quiet notes, :max_notes at most of those after :after, at limits that nobody else holds. `looks`: somebody
+-- waits there after all. `last`: where to go on; null if that was all.
+WITH walked AS MATERIALIZED (
+  SELECT n.limit_id FROM millrace.limit_notes n
+  WHERE n.limit_id > :after::uuid ORDER BY n.limit_id LIMIT :max_notes::int
+), held AS MATERIALIZED (
+  SELECT l.id FROM millrace.limits l
+  WHERE l.id = ANY (ARRAY(SELECT limit_id FROM walked)) ORDER BY l.id FOR NO KEY UPDATE SKIP LOCKED
+), note AS (
+  DELETE FROM millrace.limit_notes n WHERE n.limit_id = ANY (ARRAY(SELECT id FROM held)) AND n.quiet
+  RETURNING n.limit_id, n.given_back
+), kept AS (
+  UPDATE millrace.limits l SET running = l.running - told.given_back
+  FROM (SELECT limit_id, sum(given_back)::int AS given_back FROM note GROUP BY limit_id) AS told
+  WHERE l.id = ANY (ARRAY(SELECT id FROM held)) AND l.id = told.limit_id
+  RETURNING l.id, l.waiting
+), noted AS (
+  INSERT INTO millrace.limit_notes (given_back, limit_id) SELECT 0, id FROM kept WHERE waiting
+)
+SELECT (SELECT json_agg(id) FROM kept WHERE waiting)::text AS looks,
+       (SELECT max(limit_id::text) FROM walked HAVING count(*) = :max_notes::int) AS last;
 
 -- name: drop_unused
 -- Limits that nobody uses any more, :max_limits of those after :after. A limit with notes or with somebody in its line

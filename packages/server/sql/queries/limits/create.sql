@@ -13,13 +13,21 @@ RETURNING job_id;
 
 -- name: take_limits
 -- Locks these limits, and makes those that are missing. One that somebody else has locked is left out: a create never
--- waits for it. Rows are locked and inserted in order of id.
+-- waits for it. Rows are locked and inserted in order of id. Room that was given back is counted in: only whoever holds
+-- a limit takes up its notes, so that none is counted twice, although this statement may have begun before the lock.
+-- Notes about jobs, and about limits with a rate, are left to whoever looks at lines.
 WITH asked AS MATERIALIZED (
   SELECT * FROM unnest(:ids::uuid[], :tenants::text[], :queues::text[], :keys::text[], :mosts::int[])
     AS asked (id, tenant, queue, key, most)
 ), locked AS MATERIALIZED (
   SELECT l.id, l.running, l.most, l.waiting, l.rate_count IS NOT NULL AS rated FROM millrace.limits l
   WHERE l.id = ANY (:ids::uuid[]) ORDER BY l.id FOR NO KEY UPDATE SKIP LOCKED
+), note AS (
+  DELETE FROM millrace.limit_notes n
+  WHERE n.limit_id = ANY (ARRAY(SELECT id FROM locked WHERE NOT rated)) AND n.job_id IS NULL
+  RETURNING n.limit_id, n.given_back
+), told AS MATERIALIZED (
+  SELECT limit_id, sum(given_back)::int AS given_back FROM note GROUP BY limit_id
 ), made AS (
   INSERT INTO millrace.limits (most, id, tenant, queue, key)
   SELECT asked.most, asked.id, asked.tenant, asked.queue, asked.key
@@ -27,16 +35,17 @@ WITH asked AS MATERIALIZED (
   ON CONFLICT (id) DO NOTHING
   RETURNING id, running, most, waiting
 )
-SELECT id, running, most, waiting, rated FROM locked
+SELECT id, running - coalesce(told.given_back, 0) AS running, most, waiting, rated
+FROM locked LEFT JOIN told ON told.limit_id = locked.id
 UNION ALL SELECT id, running, most, waiting, false FROM made;
 
 -- name: create_limited
 -- Stores jobs that name limits, expire, are unique or have a parent. A child without limits has an empty array of
--- them, which only `ready` keeps, so that it is not bundled. :waits_for: in whose line each job waits; null if it is
--- admitted. A job that is not due yet sleeps instead. :limit_ids to :waiting: the limits that this transaction holds,
--- as they are from now on, each with the newest job that names it. :noted_limits and :noted_suffixes: limits that were
--- not to be had, and the job each should hear of. A job that replaces another (unique.sql) has the whole id of that
--- one as its suffix, and is due by :latest, if it waits at all.
+-- them, which only `ready` keeps: a claim looks for the parent of such a job, and does not bundle it. :waits_for: in
+-- whose line each job waits; null if it is admitted. A job that is not due yet sleeps instead. :limit_ids to :waiting:
+-- the limits that this transaction holds, as they are from now on, each with the newest job that names it.
+-- :noted_limits and :noted_suffixes: limits that were not to be had, and the job each should hear of. A job that
+-- replaces another (unique.sql) has the whole id of that one as its suffix, and is due by :latest, if it waits at all.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (

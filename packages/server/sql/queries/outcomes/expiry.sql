@@ -24,16 +24,8 @@ WITH due AS MATERIALIZED (
 ), freed AS MATERIALIZED (
   SELECT each.id, count(*)::int AS n FROM gone, unnest(gone.limits) AS each (id)
   WHERE millrace.holds_room(gone.later, gone.waits_for, gone.limits) GROUP BY each.id
-), locked AS MATERIALIZED (
-  SELECT l.id, l.waiting FROM millrace.limits l
-  WHERE l.id = ANY (ARRAY(SELECT id FROM freed)) ORDER BY l.id FOR NO KEY UPDATE SKIP LOCKED
-), kept AS (
-  UPDATE millrace.limits l SET running = l.running - freed.n
-  FROM freed WHERE l.id = ANY (ARRAY(SELECT id FROM locked)) AND l.id = freed.id
 ), noted AS (
-  INSERT INTO millrace.limit_notes (given_back, limit_id)
-  SELECT CASE WHEN locked.id IS NULL THEN freed.n ELSE 0 END, freed.id
-  FROM freed LEFT JOIN locked ON locked.id = freed.id WHERE locked.id IS NULL OR locked.waiting
+  INSERT INTO millrace.limit_notes (given_back, limit_id) SELECT freed.n, freed.id FROM freed
   RETURNING limit_id
 ), family AS MATERIALIZED (
   SELECT c.parent_id, gone.id FROM gone, LATERAL (

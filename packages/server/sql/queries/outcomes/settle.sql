@@ -48,10 +48,9 @@ SELECT held.n::int, held.id, held.token, held.tenant, held.worker, held.attempt,
 -- name: settle_limited
 -- The same for jobs that may have limits or a parent (their ids are marked): an attempt that ends gives back its
 -- room, once, by the statement that ends it. A job that goes back to its queue sleeps until it is due, or joins the
--- line of its first limit; only one that was not delivered keeps its room, and may still expire. A settlement never
--- waits for a limit: if somebody else has it locked, a note says how much was given back. `looks`, in the first row:
--- limits where somebody may be let in now. `parents`, there too: parents that have nothing to wait for any more. A
--- row in `ready` with an empty array of limits has none, and is not bundled.
+-- line of its first limit; only one that was not delivered keeps its room, and may still expire. `looks`, in the first
+-- row: limits where somebody may be let in now. `parents`, there too: parents that have nothing to wait for any more. A
+-- row in `ready` with an empty array of limits has none, and may have a parent.
 WITH given AS MATERIALIZED (
 -- include: settlements
 ), held AS (
@@ -94,15 +93,11 @@ WITH given AS MATERIALIZED (
     SELECT j.limits, j.config FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0
   ) AS j, unnest(j.limits) AS each (id)
   WHERE held.outcome <> 'undelivered' OR millrace.has_rate(j.config) GROUP BY each.id
-), locked AS MATERIALIZED (
--- include: limits_to_free
-), kept AS (
--- include: give_back
 ), noted AS (
 -- include: note_given_back
   UNION ALL
-  SELECT 0, again.waits_for, again.id, again.tenant FROM again WHERE again.waits_for IS NOT NULL
-  RETURNING limit_id
+  SELECT 0, again.waits_for, again.id, again.tenant, NULL FROM again WHERE again.waits_for IS NOT NULL
+  RETURNING limit_id, quiet
 ), family AS MATERIALIZED (
   SELECT c.parent_id, held.id, held.outcome::millrace.job_status AS status, held.result,
          CASE WHEN held.outcome <> 'completed' THEN held.error END AS error
@@ -122,7 +117,8 @@ SELECT held.n::int, held.id, held.token, held.tenant, held.worker, held.attempt,
        origin.queue AS job_queue, origin.task AS job_task,
        again.queue, again.priority, again.scheduled_at, (SELECT count(*) FROM seen)::int AS watched,
        buried.task AS dead_task, buried.queue AS dead_queue, buried.error AS dead_error,
-       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(DISTINCT limit_id) FROM noted)::text END AS looks,
+       CASE WHEN row_number() OVER () = 1
+            THEN (SELECT json_agg(DISTINCT limit_id) FROM noted WHERE quiet IS NULL)::text END AS looks,
        CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(parent_id) FROM counted WHERE complete)::text END
          AS parents
 -- include: from_settled
@@ -162,13 +158,9 @@ WITH held AS (
     SELECT j.limits FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0
   ) AS j, unnest(j.limits) AS each (id)
   GROUP BY each.id
-), locked AS MATERIALIZED (
--- include: limits_to_free
-), kept AS (
--- include: give_back
 ), noted AS (
 -- include: note_given_back
-  RETURNING limit_id
+  RETURNING limit_id, quiet
 ), family AS MATERIALIZED (
   SELECT c.parent_id, held.id, 'completed'::millrace.job_status AS status, held.result, NULL::text AS error
   FROM held, LATERAL (
@@ -184,7 +176,8 @@ WITH held AS (
 SELECT tenant, worker, queue, task, json_agg(n)::text AS numbers,
        json_agg(extract(epoch FROM now() - started_at)::float8)::text AS run_secs,
        (SELECT count(*) FROM seen)::int AS watched,
-       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(DISTINCT limit_id) FROM noted)::text END AS looks,
+       CASE WHEN row_number() OVER () = 1
+            THEN (SELECT json_agg(DISTINCT limit_id) FROM noted WHERE quiet IS NULL)::text END AS looks,
        CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(parent_id) FROM counted WHERE complete)::text END
          AS parents
 FROM held GROUP BY tenant, worker, queue, task;
@@ -195,6 +188,84 @@ FROM held GROUP BY tenant, worker, queue, task;
 -- position in it. The bits read under the row's lock say which members were still in the bundle, and the answer returns
 -- those bits. The other jobs may have leases of their own by now. :emptied_tokens: bundles that should be empty, and
 -- are deleted if they are. :mark_tokens, :mark_reaches and :dropped_marks: as in move_marks.
+-- include: complete_members
+)
+SELECT n, taken::text, extract(epoch FROM now() - started_at)::float8 AS run_secs,
+       (SELECT count(*) FROM seen)::int AS watched FROM bundle;
+
+-- name: settle_bundled_limited
+-- The same if any of them may have limits: they give back their room, and tell it, as in settle_limited. Jobs with a
+-- parent are in no bundle.
+-- include: complete_members
+), freed AS MATERIALIZED (
+  SELECT each.id, count(*)::int AS n
+  FROM member, LATERAL (
+    SELECT j.limits FROM millrace.jobs j WHERE j.tenant = member.tenant AND j.id = member.id OFFSET 0
+  ) AS j, unnest(j.limits) AS each (id)
+  GROUP BY each.id
+), noted AS (
+-- include: note_given_back
+  RETURNING limit_id, quiet
+)
+SELECT n, taken::text, extract(epoch FROM now() - started_at)::float8 AS run_secs,
+       (SELECT count(*) FROM seen)::int AS watched,
+       (SELECT json_agg(DISTINCT limit_id) FROM noted WHERE quiet IS NULL)::text AS looks FROM bundle;
+
+-- name: cancel_waiting
+-- Cancels jobs in `ready`; `settle` cancels running ones. Rows of `ready` are never updated, so a row is still at the
+-- ctid where it was seen, or it is gone.
+WITH gone AS (
+-- include: waiting_to_cancel
+), ended AS (
+-- include: end_waiting
+), followed AS (
+-- include: follow_gone
+), seen AS (
+-- include: note_cancelled
+)
+SELECT gone.id, origin.queue, origin.task, (SELECT count(*) FROM seen)::int AS watched
+-- include: from_cancelled
+) AS origin;
+
+-- name: cancel_waiting_limited
+-- The same for jobs that may have limits or a parent. One that was admitted and not claimed yet gives back its room;
+-- one that waits for room, or sleeps, has none.
+WITH gone AS (
+-- include: waiting_to_cancel
+    , r.later, r.waits_for, r.limits
+), ended AS (
+-- include: end_waiting
+), followed AS (
+-- include: follow_gone
+), seen AS (
+-- include: note_cancelled
+), freed AS MATERIALIZED (
+  SELECT each.id, count(*)::int AS n FROM gone, unnest(gone.limits) AS each (id)
+  WHERE millrace.holds_room(gone.later, gone.waits_for, gone.limits) GROUP BY each.id
+), noted AS (
+-- include: note_given_back
+  RETURNING limit_id, quiet
+), family AS MATERIALIZED (
+  SELECT c.parent_id, gone.id, 'cancelled'::millrace.job_status AS status, NULL::json AS result, gone.error
+  FROM gone, LATERAL (
+    SELECT c.parent_id FROM millrace.children c WHERE c.child_id = gone.id AND NOT c.detached OFFSET 0
+  ) AS c
+), tied AS MATERIALIZED (
+-- include: lock_parents
+), told AS (
+-- include: tell_parents
+), counted AS (
+-- include: count_ends
+)
+SELECT gone.id, origin.queue, origin.task, (SELECT count(*) FROM seen)::int AS watched,
+       CASE WHEN row_number() OVER () = 1
+            THEN (SELECT json_agg(DISTINCT limit_id) FROM noted WHERE quiet IS NULL)::text END AS looks,
+       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(parent_id) FROM counted WHERE complete)::text END
+         AS parents
+-- include: from_cancelled
+) AS origin;
+
+-- fragment: complete_members
 WITH asked AS MATERIALIZED (
   SELECT token, tenant, mask::varbit AS mask, last, n::int AS n
   FROM unnest(:bundle_tokens::uuid[], :bundle_tenants::text[], :masks::text[], :are_last::bool[])
@@ -254,66 +325,6 @@ WITH asked AS MATERIALIZED (
   WHERE (SELECT EXISTS (SELECT FROM millrace.watches))
     AND EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = member.id)
   RETURNING 1
-)
-SELECT n, taken::text, extract(epoch FROM now() - started_at)::float8 AS run_secs,
-       (SELECT count(*) FROM seen)::int AS watched FROM bundle;
-
--- name: cancel_waiting
--- Cancels jobs in `ready`; `settle` cancels running ones. Rows of `ready` are never updated, so a row is still at the
--- ctid where it was seen, or it is gone.
-WITH gone AS (
--- include: waiting_to_cancel
-), ended AS (
--- include: end_waiting
-), followed AS (
--- include: follow_gone
-), seen AS (
--- include: note_cancelled
-)
-SELECT gone.id, origin.queue, origin.task, (SELECT count(*) FROM seen)::int AS watched
--- include: from_cancelled
-) AS origin;
-
--- name: cancel_waiting_limited
--- The same for jobs that may have limits or a parent. One that was admitted and not claimed yet gives back its room;
--- one that waits for room, or sleeps, has none.
-WITH gone AS (
--- include: waiting_to_cancel
-    , r.later, r.waits_for, r.limits
-), ended AS (
--- include: end_waiting
-), followed AS (
--- include: follow_gone
-), seen AS (
--- include: note_cancelled
-), freed AS MATERIALIZED (
-  SELECT each.id, count(*)::int AS n FROM gone, unnest(gone.limits) AS each (id)
-  WHERE millrace.holds_room(gone.later, gone.waits_for, gone.limits) GROUP BY each.id
-), locked AS MATERIALIZED (
--- include: limits_to_free
-), kept AS (
--- include: give_back
-), noted AS (
--- include: note_given_back
-  RETURNING limit_id
-), family AS MATERIALIZED (
-  SELECT c.parent_id, gone.id, 'cancelled'::millrace.job_status AS status, NULL::json AS result, gone.error
-  FROM gone, LATERAL (
-    SELECT c.parent_id FROM millrace.children c WHERE c.child_id = gone.id AND NOT c.detached OFFSET 0
-  ) AS c
-), tied AS MATERIALIZED (
--- include: lock_parents
-), told AS (
--- include: tell_parents
-), counted AS (
--- include: count_ends
-)
-SELECT gone.id, origin.queue, origin.task, (SELECT count(*) FROM seen)::int AS watched,
-       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(DISTINCT limit_id) FROM noted)::text END AS looks,
-       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(parent_id) FROM counted WHERE complete)::text END
-         AS parents
--- include: from_cancelled
-) AS origin;
 
 -- fragment: settlements
   SELECT *
@@ -400,18 +411,14 @@ SELECT gone.id, origin.queue, origin.task, (SELECT count(*) FROM seen)::int AS w
 FROM held LEFT JOIN again ON again.id = held.id LEFT JOIN buried ON buried.job_id = held.id, LATERAL (
   SELECT j.queue, j.task FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0
 
--- fragment: limits_to_free
-  SELECT l.id, l.waiting FROM millrace.limits l
-  WHERE l.id = ANY (ARRAY(SELECT id FROM freed)) ORDER BY l.id FOR NO KEY UPDATE SKIP LOCKED
-
--- fragment: give_back
-  UPDATE millrace.limits l SET running = l.running - freed.n
-  FROM freed WHERE l.id = ANY (ARRAY(SELECT id FROM locked)) AND l.id = freed.id
-
 -- fragment: note_given_back
-  INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
-  SELECT CASE WHEN locked.id IS NULL THEN freed.n ELSE 0 END, freed.id, NULL, NULL
-  FROM freed LEFT JOIN locked ON locked.id = freed.id WHERE locked.id IS NULL OR locked.waiting
+-- No limit is locked here, or waited for: whoever holds it next counts in what its notes say. Where nobody is in its
+-- line they are quiet. That is wrong if somebody is joining it at this moment; he looks again.
+  INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant, quiet)
+  SELECT freed.n, freed.id, NULL, NULL, l.quiet
+  FROM freed LEFT JOIN LATERAL (
+    SELECT true AS quiet FROM millrace.limits l WHERE l.id = freed.id AND NOT l.waiting OFFSET 0
+  ) AS l ON true
 
 -- Of jobs that end and have a parent (`family`): its row is locked first, in order of id, like whoever waits does; then
 -- the end is kept, and counted if the parent waits for it. What it waits for is read under the lock.

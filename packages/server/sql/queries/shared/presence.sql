@@ -26,9 +26,9 @@ LIMIT :max_workers::int;
 
 -- name: queue_marks
 -- What is known of these queues besides how much they hold.
-SELECT asked.queue, q.paused_at, q.last_lease_at,
+SELECT asked.queue, q.paused_at, q.paused_reason, q.paused_by, q.last_lease_at,
        (SELECT s.settings FROM millrace.queue_settings s WHERE s.queue = asked.queue)::text AS settings, now() AS now
-FROM unnest(:queues::text[]) AS asked (queue) LEFT JOIN millrace.queues q ON q.queue = asked.queue;
+FROM unnest(:queues::text[]) AS asked (queue) LEFT JOIN millrace.queue_marks q ON q.queue = asked.queue;
 
 -- name: register_process
 INSERT INTO millrace.processes (seen_at, id, tasks) VALUES (now(), :id, :tasks::text[])

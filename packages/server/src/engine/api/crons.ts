@@ -1,4 +1,5 @@
-import type { CronFiringRecord, CronRecord, CronSpec, Instant } from '../../domain/records.js';
+import type { CronFiringRecord, CronRecord, CronSpec } from '../../domain/cron-records.js';
+import type { Instant } from '../../domain/records.js';
 import type { Created } from './creates.js';
 import type { ListQuery, Page } from './lists.js';
 

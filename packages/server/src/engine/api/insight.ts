@@ -5,6 +5,8 @@ import type { CursorQuery } from './lists.js';
 export interface SystemApi {
   /** True if the database answers and its schema is the one that this build expects. */
   ready(): Promise<boolean>;
+  /** Which of several databases answer, by their names. Absent where there is one. */
+  cells?(): readonly { readonly name: string; readonly up: boolean }[];
   /** Names of the tasks that this process runs, or in mode `api` also those that others run; sorted. */
   tasks(): Promise<readonly string[]>;
   /** Those of the tasks that no process of the service has registered; none if no process runs any. */

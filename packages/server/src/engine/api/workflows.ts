@@ -6,7 +6,7 @@ import type {
   WorkflowSpec,
   WorkflowStepRecord,
   WorkflowSummaryRecord,
-} from '../../domain/records.js';
+} from '../../domain/workflow-records.js';
 import type { CreateKey, Created } from './creates.js';
 import type { ListQuery, Page } from './lists.js';
 

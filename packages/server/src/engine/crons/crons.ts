@@ -33,7 +33,8 @@ import { random32 } from '../shared/random.js';
 import type { Tenants } from '../shared/tenants.js';
 import type { WorkflowStarter } from '../shared/workflow-starter.js';
 import type { WorkflowFirings } from './workflow-firings.js';
-import type { CronFiringRecord, CronRecord, CronSpec, Instant } from '../../domain/records.js';
+import type { CronFiringRecord, CronRecord, CronSpec } from '../../domain/cron-records.js';
+import type { Instant } from '../../domain/records.js';
 import type { CronListQuery, CronPut, CronsApi, ListQuery, Page, TriggeredCron } from '../api.js';
 
 /**

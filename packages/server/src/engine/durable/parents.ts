@@ -2,6 +2,7 @@ import type { JsonText } from '../../domain/records.js';
 import { textArray } from '../../store/arrays.js';
 import type { Database, Execute } from '../../store/connection/database.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
+import { listIn } from '../../store/rows.js';
 import type { Hub } from '../shared/hub.js';
 import type { ExpiryBounds } from './checkpoints.js';
 import { announceWoken, wakeJob, type WokenRow } from './wake.js';
@@ -97,7 +98,7 @@ export class Parents {
 
   /** Wakes whom nobody has woken. */
   async wakeForgotten(): Promise<void> {
-    await this.#walk<ForgottenRow>(sql.forgotten_parents, ({ forgotten }) => this.#want(parse<string>(forgotten)));
+    await this.#walk<ForgottenRow>(sql.forgotten_parents, ({ forgotten }) => this.#want(listIn<string>(forgotten)));
     await this.settled();
   }
 
@@ -105,7 +106,7 @@ export class Parents {
   async closeEnded(): Promise<readonly CancelledParent[]> {
     const cancelled: CancelledParent[] = [];
     await this.#walk<EndedRow>(sql.walk_parents, (row) => {
-      for (const [id, tenant] of parse<[string, string]>(row.cancelled)) cancelled.push({ id, tenant });
+      for (const [id, tenant] of listIn<[string, string]>(row.cancelled)) cancelled.push({ id, tenant });
     });
     return cancelled;
   }
@@ -130,7 +131,7 @@ export class Parents {
     const statement = sql.unheard_ends({ ...this.#unheardAfter, max_rows: SWEEP_CHILDREN });
     const [row] = await this.db.run<UnheardRow>(statement);
     this.#unheardAfter = { after_parent: row?.next_parent ?? FIRST_ID, after_child: row?.next_child ?? FIRST_ID };
-    for (const id of parse<string>(row?.parents)) await this.mend(id);
+    for (const id of listIn<string>(row?.parents)) await this.mend(id);
   }
 
   /** Writes down how children of a parent ended, where nobody did. */
@@ -189,5 +190,3 @@ export class Parents {
     return 'nothing to do';
   }
 }
-
-const parse = <T>(text: string | null | undefined): T[] => (text ? (JSON.parse(text) as T[]) : []);

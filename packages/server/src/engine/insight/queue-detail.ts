@@ -20,6 +20,8 @@ const MAX_HELD = 100_000;
 
 interface KnownRow {
   readonly paused_at: string | null;
+  readonly paused_reason: string | null;
+  readonly paused_by: string | null;
   readonly last_lease_at: string | null;
   readonly settings: string | null;
   readonly now: string;
@@ -30,6 +32,7 @@ interface TaskRow {
   /** Null in the one row of a queue without jobs. */
   readonly task_name: string | null;
   readonly waiting: number;
+  readonly scheduled: number;
   readonly running: number;
 }
 
@@ -79,6 +82,8 @@ export class QueueDetails {
       oldest_pending_age_secs: null,
       retrying: 0,
       paused_at: toInstantOrNull(known?.paused_at ?? null),
+      paused_reason: known?.paused_reason ?? null,
+      paused_by: known?.paused_by ?? null,
       last_lease_at: known ? this.presence.lastLease(queue, known) : null,
       settings: settingsIn(known?.settings ?? null),
     };
@@ -89,8 +94,8 @@ export class QueueDetails {
     const { answer: rows } = await this.#tasks.ask(JSON.stringify([tenant, queue]), () =>
       this.db.count<TaskRow>({ tenant, statement }),
     );
-    const by_task = rows.flatMap(({ task_name, waiting, running }) =>
-      task_name === null ? [] : [{ task_name, waiting, running }],
+    const by_task = rows.flatMap(({ task_name, waiting, scheduled, running }) =>
+      task_name === null ? [] : [{ task_name, waiting, scheduled, running }],
     );
     return { by_task, by_task_exact: rows[0]?.exact ?? true };
   }

@@ -7,10 +7,11 @@ import {
 } from '@millrace/contract';
 import { plotOf, type Ended, type EndsByTenant, type PlotSteps } from '../../domain/ends-by-tenant.js';
 import { addCounts, percentile, type BucketCounts } from '../../domain/latency-buckets.js';
-import { int4Array, textArray } from '../../store/arrays.js';
+import { int4Array, textArray, uuidArray } from '../../store/arrays.js';
 import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { AdminSeriesQuery, SeriesQuery } from '../api.js';
+import type { EngineMetrics } from '../shared/counters.js';
 import { newTally, type Origin, type SeriesRecorder, type Tally } from '../shared/series-recorder.js';
 
 /** What happened over time: written from what processes note in memory, read as columns of a plot. */
@@ -57,10 +58,12 @@ export class Series {
   constructor(
     private readonly db: Database,
     readonly recorder: SeriesRecorder,
+    private readonly metrics: Pick<EngineMetrics, 'waited'>,
   ) {}
 
   /** Writes what was noted since the last time. What cannot be written is kept for the next time, within bounds. */
   async write(): Promise<void> {
+    await this.#noteRedeliveries();
     const tallies = this.recorder.take();
     for (let start = 0; start < tallies.length; start += WRITE_BATCH) {
       try {
@@ -93,6 +96,29 @@ export class Series {
     const statement = sql.ends_by_tenant({ queue: queue ?? ALL, since: from, until: to, ...bounds });
     const [row] = await this.db.count<EndsRow>({ tenant: OPERATORS_TURN, statement });
     return plotOf(row!, JSON.parse(row!.ended) as Ended[], row!.counted_from);
+  }
+
+  /** They waited from the end of the attempt before, if that is later than when they were due. */
+  async #noteRedeliveries(): Promise<void> {
+    const deliveries = this.recorder.takeRedeliveries();
+    if (deliveries.length === 0) return;
+    const asked = {
+      tenants: textArray(deliveries.map(({ tenant }) => tenant)),
+      ids: uuidArray(deliveries.map(({ id }) => id)),
+      numbers: int4Array(deliveries.map(({ after }) => after)),
+    };
+    const rows = await this.db
+      .run<{ n: number; ended_ms: number }>(sql.ends_of_attempts(asked))
+      .catch((error: unknown) => {
+        deliveries.forEach((each) => this.recorder.redelivered(each));
+        throw error;
+      });
+    const ends = new Map(rows.map(({ n, ended_ms: ended }) => [n, ended]));
+    deliveries.forEach(({ tenant, queue, task, dueMs, claimedMs }, n) => {
+      const secs = Math.max(0, claimedMs - Math.max(dueMs, ends.get(n + 1) ?? dueMs)) / 1000;
+      this.metrics.waited(secs);
+      this.recorder.waited(tenant, queue, task, secs);
+    });
   }
 
   async #add(tallies: readonly Tally[]): Promise<void> {

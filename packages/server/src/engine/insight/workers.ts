@@ -1,4 +1,4 @@
-import type { Worker } from '@millrace/contract';
+import { WORKER_JOBS_SHOWN, type Worker } from '@millrace/contract';
 import { float8Array, int4Array, textArray } from '../../store/arrays.js';
 import type { Database } from '../../store/connection/database.js';
 import { toInstant } from '../../store/rows.js';
@@ -24,7 +24,11 @@ const HOUR_MS = 3_600_000;
 
 /** The first row tells the time even if there is no worker: then the rest is null. */
 type WorkerRow = { readonly now: string } & (StoredWorker | { readonly worker_id: null });
-type StoredWorker = Omit<Worker, 'tasks'> & { readonly tasks: string | null };
+/** Jobs and tasks are in JSON. */
+type StoredWorker = Omit<Worker, 'tasks' | 'running_jobs'> & {
+  readonly tasks: string | null;
+  readonly running_jobs: string;
+};
 
 export class Workers {
   constructor(
@@ -35,7 +39,10 @@ export class Workers {
 
   /** Those that held jobs of the tenant, the last seen first. */
   of(tenant: string): Promise<readonly Worker[]> {
-    const query = { tenant, statement: sql.workers_of({ tenant, max_workers: MAX_WORKERS, max_rows: MAX_HELD }) };
+    const query = {
+      tenant,
+      statement: sql.workers_of({ tenant, max_workers: MAX_WORKERS, max_rows: MAX_HELD, max_jobs: WORKER_JOBS_SHOWN }),
+    };
     return this.#read(query, (tally) => tally.tenant === tenant);
   }
 
@@ -43,7 +50,12 @@ export class Workers {
   all(): Promise<readonly Worker[]> {
     const query = {
       tenant: ALL_TENANTS,
-      statement: sql.workers_of({ tenant: null, max_workers: MAX_WORKERS, max_rows: MAX_HELD }),
+      statement: sql.workers_of({
+        tenant: null,
+        max_workers: MAX_WORKERS,
+        max_rows: MAX_HELD,
+        max_jobs: WORKER_JOBS_SHOWN,
+      }),
     };
     return this.#read(query, () => true);
   }
@@ -114,12 +126,16 @@ export class Workers {
 function unwritten(tally: WorkerTally, nowMs: number, askedAt: number): Worker {
   tally.instant ??= new Date(nowMs - Math.max(0, askedAt - tally.seenAt)).toISOString();
   const { worker, queue, completed, failed, expired, instant } = tally;
-  const counts = { running: 0, completed, failed, expired };
+  const counts = { running: 0, running_jobs: [], completed, failed, expired };
   return { worker_id: worker, queue_name: queue, last_seen_at: instant, ...counts, slots: null, tasks: null };
 }
 
-const written = ({ tasks, ...row }: StoredWorker): Worker => ({
+const written = ({ tasks, running_jobs: jobs, ...row }: StoredWorker): Worker => ({
   ...row,
+  running_jobs: (JSON.parse(jobs) as Worker['running_jobs']).map((job) => ({
+    ...job,
+    started_at: toInstant(job.started_at),
+  })),
   last_seen_at: toInstant(row.last_seen_at),
   tasks: tasks === null ? null : (JSON.parse(tasks) as string[]),
 });
@@ -132,6 +148,7 @@ function add(workers: Map<string, Worker>, more: Worker): void {
     ...known,
     last_seen_at: byLastSeen(known, more) < 0 ? known.last_seen_at : more.last_seen_at,
     running: known.running + more.running,
+    running_jobs: [...known.running_jobs, ...more.running_jobs],
     completed: known.completed + more.completed,
     failed: known.failed + more.failed,
     expired: known.expired + more.expired,

@@ -1,4 +1,5 @@
 import type { JobStatus } from '@millrace/contract';
+import { searchedStatuses } from '../../domain/filters.js';
 import { forbidden, notFound } from '../../domain/errors.js';
 import { bucketOfId, isUuid } from '../../domain/ids.js';
 import { textArray, uuidArray } from '../../store/arrays.js';
@@ -88,8 +89,10 @@ export class Reads {
     view: JobView,
     toItems: Listing<Row, string, Item>['toItems'],
   ): Promise<Page<Item>> {
-    const filter: TenantJobFilter = { ...query, tenant };
-    const { statuses, workflowId, parentId = null } = filter;
+    const { workflowId, parentId = null } = query;
+    const statuses = searchedStatuses(query);
+    if (statuses === null) return emptyPage(query, ID_CURSOR);
+    const filter: TenantJobFilter = { ...query, statuses, tenant };
     if ([workflowId, parentId].some((id) => id !== null && !isUuid(id))) return emptyPage(query, ID_CURSOR);
     return readPage<Row, string, Item>(this.db, query, {
       list: (window) => listJobs(filter, window, view),

@@ -2,27 +2,28 @@ import type { JobStatus } from '@millrace/contract';
 import { forbidden, MillraceError, notFound } from '../../domain/errors.js';
 import { isLimitedId, isUuid } from '../../domain/ids.js';
 import { isTerminal } from '../../domain/job-state.js';
-import type { Database } from '../../store/connection/database.js';
+import { uuidArray } from '../../store/arrays.js';
+import type { Database, Execute } from '../../store/connection/database.js';
 import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';
 import type { Waits } from '../durable/waits.js';
+import type { MadeDueRow } from '../outcomes/after-commit.js';
 import type { Reads } from './reads.js';
 
 const sql = loadStatements('jobs/attempts.sql');
 
-interface MovedRow {
-  readonly queue: string;
-  readonly priority: number;
-  readonly scheduled_at: string;
-  readonly watched: number;
-  /** The limit in whose line it waits now, if it has any. */
-  readonly waits_for?: string | null;
-}
+/** Only jobs with limits can wait for one. */
+type MovedRow = Omit<MadeDueRow, 'waits_for'> & Partial<Pick<MadeDueRow, 'waits_for'>>;
 
 interface StandingRow {
   readonly status: JobStatus;
   readonly due: boolean;
+}
+
+/** Those of the jobs that only wait for their time become due. Returns what is to be announced after the commit. */
+export function makeManyDue(execute: Execute, tenant: string, ids: readonly string[]): Promise<MadeDueRow[]> {
+  return execute<MadeDueRow>(sql.run_many_now({ tenant, ids: uuidArray(ids) }));
 }
 
 /**

@@ -1,12 +1,12 @@
 import { int4Array, plainArray, textArray, uuidArray } from '../../store/arrays.js';
 import type { Database } from '../../store/connection/database.js';
-import { toInstant } from '../../store/rows.js';
+import { listIn, toInstant } from '../../store/rows.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
-import { holdInBundles, type HeldJob } from './bundle.js';
-import { markClaim } from './claim-mark.js';
+import type { HeldJob } from './bundle.js';
+import { contextsIn, leased, toJobs, type ClaimAnswer } from './claim-answer.js';
 import type { QueueHead } from './idle-queues.js';
-import { ClaimedJob, type OptionalFields } from './claimed-job.js';
-import { contextKey, KnownContexts } from './known-contexts.js';
+import type { ClaimedJob } from './claimed-job.js';
+import { KnownContexts } from './known-contexts.js';
 import type { Hub } from '../shared/hub.js';
 import { ratedIdsOf } from '../shared/limit-id.js';
 import { ClaimFloors, type Floors } from './claim-floors.js';
@@ -15,6 +15,8 @@ import type { Offers } from '../shared/offers.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
 import type { Passage, QueueGates } from './queue-gates.js';
 import type { Slots } from './slots.js';
+import { PeekedHeads } from './peeked-heads.js';
+import { noteWait } from './waited.js';
 import { turnsFor } from './tenant-lines.js';
 import type { CellHeads, Head } from '../../domain/heads.js';
 import type { JobRecord } from '../../domain/records.js';
@@ -22,28 +24,6 @@ import type { LeaseRequest } from '../api.js';
 
 /** Claiming: the only way into `running`, for the pool and for remote workers alike. */
 const sql = loadStatements('leases/claim.sql');
-
-/** One array per column, in JSON; the payloads as one text. */
-interface ClaimAnswer {
-  readonly watched: number;
-  readonly now: string;
-  readonly cut: boolean;
-  /** The queue has limits, and nothing was claimed because the claim did not hold its gate. */
-  readonly gated: boolean;
-  /** Milliseconds since 1970. */
-  readonly fell_due_up_to: number | null;
-  readonly moved: string | null;
-  /** Only the pool's claim says. */
-  readonly alone?: string | null;
-  readonly ids: string | null;
-  readonly tenants: string;
-  readonly tasks: string;
-  readonly payloads: string;
-  readonly optional_fields: string | null;
-  /** The keys of the contexts, in JSON; `contexts` is their texts as one. */
-  readonly context_keys: string | null;
-  readonly contexts: string | null;
-}
 
 export interface Claim {
   /** In claim order, at most one per slot. */
@@ -66,6 +46,8 @@ interface Found extends Claim {
 const NOTHING: Found = { jobs: [], cut: false, bytes: 0 };
 const MAX_STARTED_KEPT = 50_000;
 const MAX_LIMITS_KEPT = 10_000;
+/** A look sees at least this far, so that the next claims need none. */
+const LEAST_PEEKED = 50;
 
 export class Claimer {
   readonly #floors = new ClaimFloors();
@@ -73,6 +55,7 @@ export class Claimer {
   readonly #started = new Set<string>();
   /** For queues with large jobs: how many to ask for, so that a claim does not lock hundreds of jobs to take five. */
   readonly #limits = new Map<string, number>();
+  readonly #peeked = new PeekedHeads();
 
   constructor(
     private readonly db: Database,
@@ -82,12 +65,17 @@ export class Claimer {
     private readonly offers: Offers,
     private readonly gates: QueueGates,
   ) {
-    hub.onAnyWork((queue, news) => this.#floors.heard(queue, news));
+    hub.onAnyWork((queue, news) => {
+      this.#floors.heard(queue, news);
+      this.#peeked.heard(queue, news);
+    });
   }
 
   async claim(queue: string, slots: Slots): Promise<Claim> {
     const count = Math.min(slots.count, this.#limits.get(queue) ?? Infinity);
+    this.#peeked.claiming(queue, count);
     const { jobs, cut } = await this.#claimUpTo(queue, slots, count);
+    if (jobs.length < count) this.#peeked.forget(queue);
     this.claimed(queue, slots, jobs.length > 0);
     const ended = cut || (jobs.length === count && count < slots.count);
     if (!ended) this.#limits.delete(queue);
@@ -117,15 +105,29 @@ export class Claimer {
   /** The first job to fall due on each of these queues, except those on which none waits; or when its gate opens. */
   async heads(queues: readonly string[]): Promise<QueueHead[]> {
     const heads = await this.db.run<QueueHead>(sql.next_due({ queues: textArray(queues) }));
+    for (const { queue, secs } of heads) if (secs <= 0) this.#peeked.forget(queue);
     return heads.map(({ queue, secs }) => ({ queue, secs: Math.max(secs, this.gates.closedSecs(queue)) }));
   }
 
   /** What a claim would find. Where several databases hold the queue, this tells which of them to claim from. */
   async peek(queue: string, count: number): Promise<CellHeads> {
-    const [row] = await this.db.run<PeekRow>(sql.peek({ queue, max_jobs: count }));
-    if (!row?.gated) return { gated: false, heads: parse<[number, number]>(row?.heads ?? null).map(toHead) };
-    const secs = await this.nextDue(queue);
-    return { gated: secs !== null && secs <= 0, heads: [] };
+    const now = performance.now();
+    const asked = Math.max(count, LEAST_PEEKED);
+    const [row] = await this.db.run<PeekRow>(sql.peek({ queue, max_jobs: asked }));
+    if (row?.gated) {
+      const secs = await this.nextDue(queue);
+      return { gated: secs !== null && secs <= 0, heads: [], more: false };
+    }
+    const heads = listIn<[number, number]>(row?.heads ?? null).map(toHead);
+    const more = heads.length === asked;
+    this.#peeked.found(queue, { heads, more }, now, (row?.next_secs ?? Infinity) * 1000);
+    return { gated: false, heads: heads.slice(0, count), more: heads.length > count || more };
+  }
+
+  /** What a look of a moment ago has left, or null. */
+  peeked(queue: string, count: number): CellHeads | null {
+    const seen = this.#peeked.of(queue, count, performance.now());
+    return seen && { gated: false, ...seen };
   }
 
   async #claimUpTo(queue: string, slots: Slots, count: number): Promise<Claim> {
@@ -134,8 +136,11 @@ export class Claimer {
     const ahead = await this.#claimFrom(queue, slots, { count, bytes: slots.bytes, floors });
     const taken = ahead.jobs.length;
     if (ahead.cut || taken === count) return ahead;
+    const bytes = slots.bytes - ahead.bytes;
+    // A claim brings one job, however large: where these have taken all the room, that is for the next caller.
+    if (taken > 0 && bytes <= 0) return { ...ahead, cut: true };
     // Fewer than asked for: the floors may be hiding something.
-    const rest = { count: count - taken, bytes: Math.max(0, slots.bytes - ahead.bytes), floors: null };
+    const rest = { count: count - taken, bytes, floors: null };
     const behind = await this.#claimExactly(queue, slots.after(taken), rest).catch((error: unknown) => {
       // The jobs claimed so far are leased: they must reach the caller, whatever happens to the second claim.
       if (taken === 0) throw error;
@@ -177,7 +182,7 @@ export class Claimer {
     this.#note(queue, jobs, answer, (performance.now() - startedAt) / 1000);
     await this.#markStarted(jobs);
     if (this.hub.hearsWorkflows) this.#announceWorkflows(jobs);
-    const held = leased(jobs, slots, parse<number>(answer.alone ?? null));
+    const held = leased(jobs, slots, listIn<number>(answer.alone ?? null));
     return { jobs: held, cut: answer.cut, bytes: answer.payloads.length };
   }
 
@@ -235,15 +240,14 @@ export class Claimer {
   }
 
   #note(queue: string, jobs: readonly ClaimedJob[], answer: ClaimAnswer, seconds: number): void {
-    const { metrics, series, workers } = this.counters;
+    const { metrics, workers } = this.counters;
     metrics.claimed(jobs.length, seconds);
     const nowMs = Date.parse(toInstant(answer.now));
     const rated: string[] = [];
-    for (const { config, scheduledMs, dueMs, tenant_id: tenant, task_name: task, worker_id: worker } of jobs) {
+    for (const job of jobs) {
+      const { config, scheduledMs, tenant_id: tenant, worker_id: worker } = job;
       if (config.limits !== undefined) rated.push(...ratedIdsOf(tenant, queue, config));
-      const waitedSecs = Math.max(0, (nowMs - dueMs) / 1000);
-      metrics.waited(waitedSecs);
-      series.waited(tenant, queue, task, waitedSecs);
+      noteWait(this.counters, job, nowMs);
       workers.seen(tenant, worker, queue);
       this.#floors.claimedUpTo(queue, config.priority, scheduledMs);
     }
@@ -251,7 +255,7 @@ export class Claimer {
     this.hub.announceLimits({ limits: rated, slept: false });
     if (answer.fell_due_up_to !== null) this.#floors.fellDueUpTo(queue, Math.floor(answer.fell_due_up_to));
     // Jobs that moved into claim order may be behind a floor there, in this process or another.
-    for (const { priority, since } of parse<{ priority: number; since: number }>(answer.moved)) {
+    for (const { priority, since } of listIn<{ priority: number; since: number }>(answer.moved)) {
       this.hub.announceWork(queue, priority, Math.floor(since));
     }
   }
@@ -261,6 +265,8 @@ interface PeekRow {
   readonly gated: boolean;
   /** Pairs of priority and instant, in JSON. */
   readonly heads: string | null;
+  /** Until the next job falls due. */
+  readonly next_secs: number | null;
 }
 
 const toHead = ([priority, at]: readonly [number, number]): Head => ({ priority, at });
@@ -271,70 +277,3 @@ export function byClaimOrder({ job: a }: HeldJob, { job: b }: HeldJob): number {
 
 /** Without their Z, instants can be compared as text, however many fractional digits they have. */
 const compare = (a: string, b: string): number => (a.replace('Z', '') < b.replace('Z', '') ? -1 : a === b ? 0 : 1);
-
-const byNumber = (a: HeldJob, b: HeldJob): number => a.number - b.number;
-
-const parse = <T>(text: string | null): T[] => (text === null ? [] : (JSON.parse(text) as T[]));
-
-function toJobs(queue: string, slots: Slots, answer: ClaimAnswer, contextOf: (key: string) => string): ClaimedJob[] {
-  const ids = answer.ids === null ? [] : answer.ids.split(',');
-  const tenants = parse<string>(answer.tenants);
-  const tasks = parse<string>(answer.tasks);
-  // What a remote worker is sent lives no longer than the answer that it came in.
-  const payloads = slots.bundle === null ? answer.payloads.split(SEPARATOR) : splitPayloads(answer.payloads);
-  const optionalFields = new Map(parse<OptionalFields>(answer.optional_fields).map((fields) => [fields.n, fields]));
-  const now = toInstant(answer.now);
-  return ids.map((id, n) => {
-    const fields = optionalFields.get(n + 1);
-    const tenant = tenants[n] ?? tenants[0]!;
-    const context =
-      fields && fields.context !== null ? contextOf(contextKey(fields.workflow_id!, fields.context)) : null;
-    return new ClaimedJob(id, tenant, queue, tasks[n]!, payloads[n]!, now, slots.holderOf(n), fields, context);
-  });
-}
-
-interface ContextKey {
-  readonly workflow_id: string;
-  readonly version: number;
-}
-
-/** The contexts that came with the jobs: one string each, however many of the jobs receive it. */
-function contextsIn({ context_keys: keys, contexts }: ClaimAnswer): ReadonlyMap<string, string> {
-  const texts = contexts === null ? [] : splitPayloads(contexts);
-  return new Map(
-    parse<ContextKey>(keys).map(({ workflow_id, version }, n) => [contextKey(workflow_id, version), texts[n]!]),
-  );
-}
-
-/** No JSON text contains this character: within strings it must be escaped, and outside them it is not white space. */
-const SEPARATOR = '\x01';
-const LONG_ANSWER = 256 * 1024;
-
-/** A substring keeps the whole string in memory. Therefore each payload of a long answer is copied. */
-function splitPayloads(payloads: string): string[] {
-  const parts = payloads.split(SEPARATOR);
-  return payloads.length < LONG_ANSWER || parts.length === 1
-    ? parts
-    : parts.map((part) => Buffer.from(part).toString());
-}
-
-/** `alone`: the numbers, from 1, of the jobs that have their own leases although the slots have a bundle. */
-function leased(jobs: readonly ClaimedJob[], slots: Slots, alone: readonly number[]): HeldJob[] {
-  const mark = slots.bundle === null ? null : markClaim(slots.bundle, jobs, slots.startable);
-  const holdAlone = (job: ClaimedJob, k: number): HeldJob => {
-    return { job, leaseToken: slots.tokenOf(k), bundle: null, position: 0, mark, number: k + 1 };
-  };
-  if (mark === null) return jobs.map(holdAlone);
-  if (alone.length === 0) return holdInBundles(jobs, null, mark);
-  const numbers = new Set(alone);
-  const bundled = jobs.flatMap((_, k) => (numbers.has(k + 1) ? [] : [k + 1]));
-  const held = [
-    ...alone.map((number) => holdAlone(jobs[number - 1]!, number - 1)),
-    ...holdInBundles(
-      bundled.map((number) => jobs[number - 1]!),
-      bundled,
-      mark,
-    ),
-  ];
-  return held.sort(byNumber);
-}

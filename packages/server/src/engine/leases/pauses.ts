@@ -1,5 +1,8 @@
-import type { Database } from '../../store/connection/database.js';
+import type { Execute } from '../../store/connection/database.js';
+import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
+import type { Deed } from '../api.js';
+import type { Audit } from '../shared/audit.js';
 import type { Hub } from '../shared/hub.js';
 
 /**
@@ -9,19 +12,37 @@ import type { Hub } from '../shared/hub.js';
  */
 const sql = loadStatements('leases/pauses.sql');
 
+interface PauseRow {
+  readonly paused_at: string;
+  readonly paused_reason: string | null;
+  readonly paused_by: string | null;
+}
+
 export class Pauses {
   constructor(
-    private readonly db: Database,
+    private readonly audit: Audit,
     private readonly hub: Hub,
   ) {}
 
-  async pause(queue: string): Promise<void> {
-    await this.db.run(sql.pause_queue({ queue }));
+  /** One that is paused already stays so since when it was; a reason replaces the one that was given before. */
+  async pause(queue: string, reason: string | null, deed: Deed): Promise<void> {
+    await this.audit.change(deed, 'pause_queue', queue, pauseOf(queue), async (execute) => {
+      const [begun] = await execute(sql.pause_queue({ queue, at: deed.at }));
+      if (begun || reason !== null) await execute(sql.note_pause({ queue, reason, operator: deed.operator }));
+    });
   }
 
   /** Other processes hear of it from the statement, and so does this one where it listens at all. */
-  async resume(queue: string): Promise<void> {
-    await this.db.run(sql.resume_queue({ queue }));
+  async resume(queue: string, deed: Deed): Promise<void> {
+    await this.audit.change(deed, 'resume_queue', queue, pauseOf(queue), async (execute) => {
+      await execute(sql.resume_queue({ queue }));
+    });
     this.hub.hear({ queues: new Map([[queue, []]]), events: false, crons: null });
   }
 }
+
+/** As the audit shows it; null: the queue is not paused. */
+const pauseOf = (queue: string) => async (execute: Execute) => {
+  const [row] = await execute<PauseRow>(sql.pause_of({ queue }));
+  return row ? { ...row, paused_at: toInstant(row.paused_at) } : null;
+};

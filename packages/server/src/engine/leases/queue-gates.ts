@@ -4,6 +4,8 @@ import type { GateStanding } from '@millrace/sdk/rules';
 import { unavailable } from '../../domain/errors.js';
 import type { Database, Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
+import type { Deed } from '../api.js';
+import type { Audit } from '../shared/audit.js';
 import type { Hub } from '../shared/hub.js';
 import { settingsIn } from '../shared/queue-marks.js';
 import { TenantLines } from './tenant-lines.js';
@@ -71,6 +73,7 @@ export class QueueGates {
   constructor(
     private readonly db: Database,
     private readonly hub: Hub,
+    private readonly audit: Audit,
     private readonly defaultQueue: string,
   ) {
     this.lines = new TenantLines(db, hub);
@@ -128,14 +131,14 @@ export class QueueGates {
     };
   }
 
-  async settings(queue: string): Promise<QueueSettings> {
-    const [row] = await this.db.run<{ settings: string | null }>(sql.queue_settings({ queue }));
-    return { queue, ...NO_SETTINGS, ...settingsIn(row?.settings ?? null) };
+  settings(queue: string): Promise<QueueSettings> {
+    return settingsOf(queue, this.db.run);
   }
 
   /** What is not given stays as it is; null removes. */
-  async set(queue: string, { running, rate, share }: QueueSettingsInput): Promise<QueueSettings> {
-    const settings = await this.db.transaction(async (execute) => {
+  async set(queue: string, { running, rate, share }: QueueSettingsInput, deed: Deed): Promise<QueueSettings> {
+    const read = (execute: Execute): Promise<QueueSettings> => settingsOf(queue, execute);
+    const settings = await this.audit.change(deed, 'set_queue', queue, read, async (execute) => {
       await execute(
         sql.put_settings({
           queue,
@@ -151,8 +154,6 @@ export class QueueGates {
       );
       await execute(sql.drop_settings({ queue }));
       await execute(sql.tell_settings({ queue }));
-      const [row] = await execute<{ settings: string | null }>(sql.queue_settings({ queue }));
-      return { queue, ...NO_SETTINGS, ...settingsIn(row?.settings ?? null) };
     });
     if (share !== undefined) await this.learn();
     this.hub.hear({ queues: new Map([[queue, []]]), events: false, crons: null });
@@ -258,5 +259,10 @@ function bucketOf(row: GateRow): Bucket | null {
 }
 
 const NO_SETTINGS = { running: null, rate: null, share: null };
+
+async function settingsOf(queue: string, execute: Execute): Promise<QueueSettings> {
+  const [row] = await execute<{ settings: string | null }>(sql.queue_settings({ queue }));
+  return { queue, ...NO_SETTINGS, ...settingsIn(row?.settings ?? null) };
+}
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

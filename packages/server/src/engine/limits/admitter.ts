@@ -3,6 +3,7 @@ import { STEP_SECS } from '../../domain/rates.js';
 import { boolArray, int4Array, textArray, uuidArray } from '../../store/arrays.js';
 import type { Database, Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
+import { listIn } from '../../store/rows.js';
 import type { Hub } from '../shared/hub.js';
 import { LookTimers } from './look-timers.js';
 import { tokenBucketOf, giveBack, keepRates, type RateRow } from './rated.js';
@@ -22,12 +23,20 @@ const mending = loadStatements('limits/mend.sql');
 /** How many limits one transaction holds, and how many jobs it lets out of one line. */
 const MAX_LIMITS = 200;
 const MAX_JOBS = 100;
-/** Others hold a limit for a few milliseconds. */
+/** Others hold a limit for a few milliseconds, or for as long as it takes to write a thousand jobs. */
 const BUSY_MS = 5;
+const LONGEST_BUSY_MS = 80;
 /** How often a limit that somebody else holds is tried again; then the sweep takes over. */
-const MAX_TRIES = 20;
+const MAX_TRIES = 8;
+/**
+ * After somebody has joined an empty line it is looked at once more: whoever gave room back meanwhile may not have seen
+ * him, and left a quiet note. If that is committed even later, the sweep finds it.
+ */
+const JOINED_MS = 100;
 const SWEEP_JOBS = 1_000;
 const SWEEP_NOTES = 1_000;
+/** How many times that many are counted in by one sweep. */
+const MAX_COUNTED = 20;
 const DROP_BATCH = 1_000;
 const MEND_BATCH = 100;
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
@@ -85,6 +94,11 @@ export interface SweptLimits {
   readonly queuesLimited: boolean;
 }
 
+interface CountedRow {
+  readonly looks: string | null;
+  readonly last: string | null;
+}
+
 interface SweptRow {
   readonly woken: number;
   readonly limits: string | null;
@@ -92,6 +106,7 @@ interface SweptRow {
   readonly next_ms: number | null;
   readonly in_use: boolean;
   readonly expired: boolean;
+  readonly notes_left: boolean;
   readonly unique_used: boolean;
   readonly queues_limited: boolean;
 }
@@ -108,7 +123,10 @@ export class Admitter {
     private readonly hub: Hub,
     private readonly noteAdmitted: (jobs: number) => void,
   ) {
-    hub.onLimits(({ limits }) => this.#want(limits));
+    hub.onLimits(({ limits, joined = [] }) => {
+      this.#want(limits);
+      for (const id of joined) this.#timers.set(id, JOINED_MS);
+    });
   }
 
   /** From here on it looks only where it is told to. */
@@ -125,8 +143,9 @@ export class Admitter {
   /** Wakes jobs that have fallen due, and looks at all limits about which there are notes. */
   async sweep(): Promise<SweptLimits> {
     const [row] = await this.db.run<SweptRow>(sql.wake_sleepers({ max_jobs: SWEEP_JOBS, max_notes: SWEEP_NOTES }));
-    const limits = [...parse<string>(row?.limits ?? null), ...parse<string>(row?.noted ?? null)];
+    const limits = [...listIn<string>(row?.limits ?? null), ...listIn<string>(row?.noted ?? null)];
     this.#want(limits);
+    if (row?.notes_left) await this.#countIn();
     await this.settled();
     const woken = row?.woken ?? 0;
     return {
@@ -168,6 +187,16 @@ export class Admitter {
     return mended.length;
   }
 
+  /** Counts in what quiet notes say was given back. */
+  async #countIn(): Promise<void> {
+    let after: string | null = FIRST_ID;
+    for (let n = 0; n < MAX_COUNTED && after !== null; n++) {
+      const [row]: CountedRow[] = await this.db.run<CountedRow>(sql.count_in({ after, max_notes: SWEEP_NOTES }));
+      this.#want(listIn<string>(row?.looks));
+      after = row?.last ?? null;
+    }
+  }
+
   #want(limits: readonly string[]): void {
     for (const id of limits) this.#wanted.set(id, 0);
     if (this.#wanted.size > 0) this.#looking ??= this.#look().finally(() => (this.#looking = null));
@@ -187,7 +216,8 @@ export class Admitter {
       for (const id of passed.again) this.#wanted.set(id, 0);
       for (const [id, secs] of passed.later) this.#timers.set(id, secs * 1000);
       const busy = passed.busy.filter((id) => (tries.get(id) ?? 0) < MAX_TRIES && !this.#wanted.has(id));
-      if (busy.length > 0 && this.#wanted.size === 0) await pause(BUSY_MS);
+      const tried = Math.max(0, ...busy.map((id) => tries.get(id) ?? 0));
+      if (busy.length > 0 && this.#wanted.size === 0) await pause(Math.min(BUSY_MS * 2 ** tried, LONGEST_BUSY_MS));
       for (const id of busy) this.#wanted.set(id, (tries.get(id) ?? 0) + 1);
     }
   }
@@ -223,17 +253,21 @@ export class Admitter {
     const rooms = new Map(rows.map((row) => [row.id, toRoom(row)]));
     const admission = admit(rows.map(toLine), rooms);
     const [moved] = await execute<MovedRow>(sql.move_waiting(moveColumns(rows, rooms, admission)));
-    const missed = new Set(parse<string>(moved?.missed ?? null));
+    const missed = new Set(listIn<string>(moved?.missed ?? null));
     const moves = admission.moves.filter(({ to }) => to === null).map(({ job }) => job);
     for (const job of moves) if (missed.has(job.id)) giveBack(rooms, job);
-    const later = await keepRates(
-      execute,
-      rows,
-      rooms,
-      moves.filter(({ id }) => !missed.has(id)),
+    const later = new Map(
+      await keepRates(
+        execute,
+        rows,
+        rooms,
+        moves.filter(({ id }) => !missed.has(id)),
+      ),
     );
-    const again = parse<string>(moved?.looks ?? null);
-    const admitted = parse<Admitted>(moved?.admitted ?? null);
+    const joined = rows.filter(({ id, waited }) => !waited && rooms.get(id)!.waiting);
+    for (const { id } of joined) later.set(id, Math.min(later.get(id) ?? Infinity, JOINED_MS / 1000));
+    const again = listIn<string>(moved?.looks ?? null);
+    const admitted = listIn<Admitted>(moved?.admitted ?? null);
     return { passed: { admitted, again, busy, later }, missing: admission.missing };
   }
 }
@@ -268,7 +302,7 @@ const toRoom = (row: LineRow): Room => ({
 });
 
 function toLine({ id, shown, heads }: LineRow): Line<WaitingJob> {
-  const jobs = parse<[string, string, string[]]>(heads).map(([tenant, job, limits]) => ({ tenant, id: job, limits }));
+  const jobs = listIn<[string, string, string[]]>(heads).map(([tenant, job, limits]) => ({ tenant, id: job, limits }));
   return { limit: id, jobs, isWhole: jobs.length < shown };
 }
 
@@ -290,7 +324,5 @@ function moveColumns(
     looks: uuidArray([...unfinished]),
   };
 }
-
-const parse = <T>(text: string | null): T[] => (text === null ? [] : (JSON.parse(text) as T[]));
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,4 +1,4 @@
-import type { JobConfig, LimitInput } from '@millrace/contract';
+import type { LimitInput } from '@millrace/contract';
 import { idsWith } from '../../domain/ids.js';
 import { couldAdmit, placeNew, type Room } from '../../domain/limits.js';
 import type { JobSpec } from '../../domain/records.js';
@@ -6,7 +6,7 @@ import { boolArray, int4Array, int8Array, plainArray, textArray, uuidArray } fro
 import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { LimitNews } from '../shared/hub.js';
-import { limitId, limitIdsOf } from '../shared/limit-id.js';
+import { limitIdsOf } from '../shared/limit-id.js';
 import type { LimitedJob } from './limited-job.js';
 import { rememberExisting, resolveUnique, type Write } from './unique.js';
 
@@ -100,7 +100,7 @@ export async function createLimited(
     written: writes.map(({ tenant, spec, replaces }, n) => ({
       ...{ tenant, spec, isNew: replaces === null, claimable: admitted[n]! },
     })),
-    news: { limits: [...looks, ...news.limits], slept: news.slept },
+    news: { ...news, limits: [...looks, ...news.limits] },
     watched,
   };
 }
@@ -121,11 +121,12 @@ async function write(
   areChildren: boolean,
 ): Promise<WrittenRows> {
   if (jobs.length === 0) return NOTHING;
-  // Children are not bundled; an empty array says so.
+  // Children are not bundled: whoever claims a job with an array, even an empty one, looks for its parent.
   const none = areChildren ? [] : null;
-  const named = namedBy(jobs);
-  const rooms = named.size === 0 ? new Map<string, Room>() : await takeLimits(execute, [...named.values()]);
   const idsOf = jobs.map(({ tenant, spec }) => limitIdsOf(tenant, spec.queue, spec.config) ?? none);
+  const named = namedBy(jobs, idsOf);
+  const rooms = named.size === 0 ? new Map<string, Room>() : await takeLimits(execute, [...named.values()]);
+  const empty = [...rooms].flatMap(([id, { waiting }]) => (waiting ? [] : [id]));
   const places = jobs.map(({ spec }, n) => {
     const ids = idsOf[n] ?? [];
     return isDueAtOnce(spec) ? placeNew(ids, rooms) : (ids[0] ?? null);
@@ -154,24 +155,26 @@ async function write(
       noted_tenants: textArray(notes.map(({ job }) => job.tenant)),
     }),
   );
-  const news = { limits: notes.map(({ id }) => id), slept: joining.length > 0 };
+  const joined = empty.filter((id) => rooms.get(id)!.waiting);
+  const news = { limits: notes.map(({ id }) => id), slept: joining.length > 0, joined };
   const admitted = places.map((place) => place === null);
   return { prefix: row?.prefix ?? '', admitted, news, watched: (row?.watched ?? 0) > 0 };
 }
 
 const isDueAtOnce = ({ runAt, delaySecs }: JobSpec): boolean => runAt === null && delaySecs === null;
 
-const limitsIn = (config: JobConfig | null): readonly LimitInput[] => config?.limits ?? [];
-
-function namedBy(jobs: readonly LimitedJob[]): ReadonlyMap<string, NamedLimit> {
+function namedBy(
+  jobs: readonly LimitedJob[],
+  idsOf: readonly (readonly string[] | null)[],
+): ReadonlyMap<string, NamedLimit> {
   const named = new Map<string, NamedLimit>();
-  for (const job of jobs) {
-    const { tenant, spec } = job;
-    for (const limit of limitsIn(spec.config)) {
-      const id = limitId(tenant, spec.queue, limit.key);
+  jobs.forEach((job, n) => {
+    const { limits } = job.spec.config ?? {};
+    limits?.forEach((limit, place) => {
+      const id = idsOf[n]![place]!;
       named.set(id, { id, limit, job });
-    }
-  }
+    });
+  });
   return named;
 }
 

@@ -5,6 +5,7 @@ import type { JobSpec } from '../../domain/records.js';
 import { textArray, uuidArray } from '../../store/arrays.js';
 import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
+import { listIn } from '../../store/rows.js';
 import { limitId } from '../shared/limit-id.js';
 import type { LimitedJob } from './limited-job.js';
 
@@ -195,8 +196,8 @@ async function takeReplaced(
     if (round === ROUNDS) throw unavailable('the jobs change too quickly to be replaced; try again shortly');
     const asked = left.map(([, holder]) => holder);
     const [row] = await execute<{ ids: string | null; looks: string | null }>(sql.take_waiting(jobColumns(asked)));
-    const taken = new Set(parse(row?.ids));
-    looks.push(...parse(row?.looks));
+    const taken = new Set(listIn<string>(row?.ids));
+    looks.push(...listIn<string>(row?.looks));
     left = left.filter(([, { id }]) => !taken.has(id));
     const states = await statesOf(
       execute,
@@ -207,8 +208,6 @@ async function takeReplaced(
   }
   return { replaceable, looks };
 }
-
-const parse = (text: string | null | undefined): string[] => (text ? (JSON.parse(text) as string[]) : []);
 
 /** Goes through the jobs in their order: one of a request is in the way of a later one like any other. */
 class Plan {

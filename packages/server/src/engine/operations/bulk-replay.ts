@@ -13,7 +13,7 @@ import { random32 } from '../shared/random.js';
 const sql = loadStatements('operations/batches.sql');
 
 /** What the jobs of a batch may come to, as they are stored: their payloads are copied. */
-const MAX_BYTES = 16 * 1024 * 1024;
+export const MAX_BYTES = 16 * 1024 * 1024;
 
 interface LetterRow {
   readonly id: string;

@@ -1,5 +1,6 @@
 import type { OperationAction } from '@millrace/contract';
-import type { DeadLetterFilter, JobFilter, WorkflowScope } from '../../domain/filters.js';
+import { searchedStatuses, type DeadLetterFilter, type JobFilter, type WorkflowScope } from '../../domain/filters.js';
+import type { JobAction } from '../../domain/operations.js';
 import { isUuid } from '../../domain/ids.js';
 import type { Database } from '../../store/connection/database.js';
 import { scanDeadLetters } from '../../store/lists/dead-letter-lists.js';
@@ -46,7 +47,9 @@ export function bulkWalkOf(
 ): BulkWalk {
   switch (action) {
     case 'cancel_jobs':
-      return jobWalk(db, tenant, scope as JobFilter);
+    case 'run_jobs_now':
+    case 'rerun_jobs':
+      return jobWalk(db, tenant, action, scope as JobFilter);
     case 'replay_dead_letters':
       return deadLetterWalk(db, tenant, scope as DeadLetterFilter);
     case 'resume_workflows':
@@ -60,15 +63,22 @@ export function bulkWalkOf(
  */
 const COUNT = { first: 1_000, largest: 16_000, ms: 2_000, newestMs: 1_000 };
 
-/** The states that a job can be cancelled in. */
-const LIVE = ['pending', 'running', 'retrying'] as const;
+/** The states in which a job can be changed so. */
+const CHANGEABLE: Readonly<Record<JobAction, JobFilter['statuses']>> = {
+  cancel_jobs: ['pending', 'running', 'retrying'],
+  run_jobs_now: ['pending', 'retrying'],
+  rerun_jobs: ['completed', 'failed', 'cancelled'],
+};
 
-/** What a scope means by states: those that can be cancelled, unless it names others. */
-export const statusesOf = ({ statuses }: JobFilter): JobFilter['statuses'] => (statuses.length === 0 ? LIVE : statuses);
+/** What a scope means by states: those that can be changed, unless it names others. */
+export const statusesOf = (action: JobAction, { statuses }: JobFilter): JobFilter['statuses'] =>
+  statuses.length === 0 ? CHANGEABLE[action] : statuses;
 
-function jobWalk(db: Database, tenant: string, scope: JobFilter): BulkWalk {
+function jobWalk(db: Database, tenant: string, action: JobAction, scope: JobFilter): BulkWalk {
   if (scope.workflowId !== null && !isUuid(scope.workflowId)) return NOTHING;
-  const filter = { ...scope, tenant, statuses: statusesOf(scope) };
+  const statuses = searchedStatuses({ ...scope, statuses: statusesOf(action, scope) });
+  if (statuses === null) return NOTHING;
+  const filter = { ...scope, tenant, statuses };
   return new Walker(db, {
     ...searchById,
     scan: (scan) => scanJobs(filter, scan),

@@ -15,6 +15,8 @@ import type { Resumer } from '../workflows/resumer.js';
 import type { StepSettler } from '../workflows/step-settler.js';
 import { cancelJobs } from './bulk-cancel.js';
 import { replayLetters } from './bulk-replay.js';
+import { rerunJobs } from './bulk-rerun.js';
+import { runJobsNow } from './bulk-run-now.js';
 import { resumeWorkflows } from './bulk-resume.js';
 import { bulkWalkOf, statusesOf, type WalkedChunk } from './bulk-walk.js';
 
@@ -195,7 +197,14 @@ export class OperationWork {
       const changed = await resumeWorkflows(execute, tenant, ids, this.resumer, afterCommit);
       return { looked: ids.length, changed, replayed: 0 };
     }
-    const statuses = scope === null ? null : statusesOf(JSON.parse(scope) as JobFilter);
+    if (action === 'rerun_jobs') {
+      const { looked, created } = await rerunJobs(execute, tenant, id, ids, afterCommit);
+      return { looked, changed: created, replayed: created };
+    }
+    if (action === 'run_jobs_now') {
+      return { looked: ids.length, changed: await runJobsNow(execute, tenant, ids, afterCommit), replayed: 0 };
+    }
+    const statuses = scope === null ? null : statusesOf(action, JSON.parse(scope) as JobFilter);
     const changed = await cancelJobs(execute, tenant, ids, statuses, this.steps, afterCommit);
     return { looked: ids.length, changed, replayed: 0 };
   }

@@ -161,9 +161,9 @@ export class Operations implements OperationsApi {
   async #items(tenant: string, { action }: OperationSpec, ids: readonly string[]): Promise<OperationItem[]> {
     if (action === 'resume_workflows') return this.#workflows(tenant, ids);
     const statement =
-      action === 'cancel_jobs'
-        ? sql.own_jobs({ tenant, ids: uuidArray(ids) })
-        : sql.own_dead_letters({ tenant, ids: int8Array(ids.map(Number)) });
+      action === 'replay_dead_letters'
+        ? sql.own_dead_letters({ tenant, ids: int8Array(ids.map(Number)) })
+        : sql.own_jobs({ tenant, ids: uuidArray(ids) });
     const rows = await this.db.run<ItemRow>(statement);
     return rows.map(({ id, queue, task, created_at }) => ({
       id,

@@ -1,9 +1,19 @@
 import type { WorkflowEnd } from '../../domain/dag.js';
-import { toInstant } from '../../store/rows.js';
+import { listIn, toInstant } from '../../store/rows.js';
 import type { Hub, SettledNews } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import type { Origin } from '../shared/series-recorder.js';
 import type { CancelledRow, SettledRow } from './settlement.js';
+
+/** A waiting job that has become due. */
+export interface MadeDueRow {
+  readonly queue: string;
+  readonly priority: number;
+  readonly scheduled_at: string;
+  /** The limit in whose line it waits now, if it has any. */
+  readonly waits_for: string | null;
+  readonly watched: number;
+}
 
 /** What a transaction will have done once it commits: counted and announced then, not before. */
 export class AfterCommit {
@@ -19,8 +29,8 @@ export class AfterCommit {
       else if (outcome !== 'released' && outcome !== 'undelivered') counters.settled({ outcome, origin, runSecs });
       noteWorker(counters, row);
       hub.announceSettled(settledNews(row));
-      if (row.looks !== undefined) hub.announceLimits({ limits: idsIn(row.looks), slept: row.queue !== null });
-      hub.announceParents(idsIn(row.parents));
+      if (row.looks !== undefined) hub.announceLimits({ limits: listIn<string>(row.looks), slept: row.queue !== null });
+      hub.announceParents(listIn<string>(row.parents));
       if (row.queue !== null && row.scheduled_at !== null) {
         hub.announceWork(row.queue, row.priority ?? 0, Date.parse(toInstant(row.scheduled_at)));
       }
@@ -32,8 +42,8 @@ export class AfterCommit {
     this.#steps.push((hub, counters) => {
       counters.cancelled({ tenant, queue, task });
       hub.announceSettled(cancelledNews(id, tenant));
-      hub.announceLimits({ limits: idsIn(looks), slept: false });
-      hub.announceParents(idsIn(parents));
+      hub.announceLimits({ limits: listIn<string>(looks), slept: false });
+      hub.announceParents(listIn<string>(parents));
     });
   }
 
@@ -43,6 +53,14 @@ export class AfterCommit {
       counters.created(origin);
       if (waitsFor === null) hub.announceWork(origin.queue, priority, null);
       else hub.announceLimits({ limits: [waitsFor], slept: false });
+    });
+  }
+
+  madeDue({ queue, priority, scheduled_at: at, waits_for: limit, watched }: MadeDueRow): void {
+    if (watched > 0) this.#watched = true;
+    this.#steps.push((hub) => {
+      if (limit === null) hub.announceWork(queue, priority, Date.parse(toInstant(at)));
+      else hub.announceLimits({ limits: [limit], slept: false });
     });
   }
 
@@ -67,9 +85,6 @@ function noteWorker({ workers }: Counters, { tenant, worker, job_queue: queue, o
   else if (outcome === 'failed' || outcome === 'retrying') workers.reported(tenant, worker, queue, 0, 1);
   else if (outcome === 'released') workers.seen(tenant, worker, queue);
 }
-
-/** Ids as a statement returns them: in JSON, if there are any. */
-export const idsIn = (ids: string | null | undefined): string[] => (ids ? (JSON.parse(ids) as string[]) : []);
 
 /** What the news of every completion says. */
 export const COMPLETED = { outcome: 'completed', reason: null, error: null } as const;

@@ -1,7 +1,9 @@
+import { isLimitedId } from '../../domain/ids.js';
 import type { JobRecord, JsonText } from '../../domain/records.js';
 import { boolArray, int4Array, jsonArray, textArray, uuidArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
 import type { Database } from '../../store/connection/database.js';
+import { listIn } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { MarkMove } from '../leases/claim-mark.js';
 import { markColumns } from '../leases/move-marks.js';
@@ -38,6 +40,8 @@ interface BundleRow {
   readonly taken: string;
   readonly run_secs: number;
   readonly watched: number;
+  /** In JSON, of jobs that may have limits: limits where somebody may be let in now. */
+  readonly looks?: string | null;
 }
 
 const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 100_000 };
@@ -61,15 +65,19 @@ export class BundleSettler {
     emptied: readonly string[],
     moves: readonly MarkMove[],
   ): Promise<WasCompleted[]> {
+    const limited = bundles.some(({ jobs }) => jobs.some(({ id }) => isLimitedId(id)));
+    const statement = limited ? sql.settle_bundled_limited : sql.settle_bundled;
     const rows = await this.db.run<BundleRow>(
-      sql.settle_bundled({
+      statement({
         emptied_tokens: uuidArray(emptied),
         ...bundleColumns(bundles),
         ...memberColumns(bundles),
         ...markColumns(moves),
       }),
     );
-    if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
+    const [first] = rows;
+    if (first && first.watched > 0) this.hub.announceEvents();
+    if (first?.looks) this.hub.announceLimits({ limits: listIn<string>(first.looks), slept: false });
     const byNumber = new Map(rows.map((row) => [row.n, row]));
     return bundles.map((bundle, index) => this.#countCompleted(bundle, byNumber.get(index + 1)));
   }

@@ -4,9 +4,10 @@ import { isLimitedId, isStepId } from '../../domain/ids.js';
 import { jsonArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
 import type { Database } from '../../store/connection/database.js';
+import { listIn } from '../../store/rows.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
 import { judgeFailure, type FailureVerdict } from '../../domain/retry.js';
-import { AfterCommit, COMPLETED, idsIn } from './after-commit.js';
+import { AfterCommit, COMPLETED } from './after-commit.js';
 import { readLeaseFacts, type LeaseFacts } from '../leases/lease-facts.js';
 import { leaseKeyColumns, type LeaseKey } from '../leases/lease-key.js';
 import type { Hub } from '../shared/hub.js';
@@ -159,8 +160,8 @@ export class Settler {
   async #complete(items: readonly Completion[], statement: Statement): Promise<boolean[]> {
     const rows = await this.db.run<CompletedRow>(statement);
     for (const { looks, parents } of rows) {
-      this.hub.announceLimits({ limits: idsIn(looks), slept: false });
-      this.hub.announceParents(idsIn(parents));
+      this.hub.announceLimits({ limits: listIn<string>(looks), slept: false });
+      this.hub.announceParents(listIn<string>(parents));
     }
     if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
     const acted = new Array<boolean>(items.length).fill(false);

@@ -100,6 +100,17 @@ export const WAIT_CURSOR: CursorCodec<WaitPlace> = {
   atOf: ([since, id, ...rest]) => (isInstant(since) && isId(id) && rest.length === 0 ? { since, id } : null),
 };
 
+/** For what operators did, in the order in which they did it. */
+export interface AuditPlace {
+  readonly at: string;
+  readonly id: string;
+}
+
+export const AUDIT_CURSOR: CursorCodec<AuditPlace> = {
+  partsOf: ({ at, id }) => [at, id],
+  atOf: ([at, id, ...rest]) => (isInstant(at) && isId(id) && rest.length === 0 ? { at, id } : null),
+};
+
 /** For dead letters, which are ordered by created_at, to the microsecond, and then by id. */
 export interface DeadLetterPlace {
   readonly createdAt: string;

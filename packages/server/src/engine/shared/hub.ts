@@ -32,6 +32,8 @@ export interface LimitNews {
   readonly limits: readonly string[];
   /** A job with limits was put to sleep until it is due. */
   readonly slept: boolean;
+  /** Limits in whose line somebody waits who found nobody there. */
+  readonly joined?: readonly string[];
 }
 
 /** Ids of jobs all of whose awaited children have ended, in the process that ended the last one. */
@@ -97,7 +99,7 @@ export class Hub {
   }
 
   announceLimits(news: LimitNews): void {
-    if (news.limits.length === 0 && !news.slept) return;
+    if (news.limits.length === 0 && !news.slept && !news.joined?.length) return;
     for (const listener of this.#limits) listener(news);
   }
 

@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { JobConfig } from '@millrace/contract';
 
 /** The id of a key: lengths come first, so that no two triples have the same text. */
 export function limitId(tenant: string, queue: string, key: string): string {
   const text = `${Buffer.byteLength(tenant)}:${tenant}${Buffer.byteLength(queue)}:${queue}${key}`;
-  const hex = createHash('sha256').update(text).digest('hex');
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join('-');
+  const hex = hash('sha256', text);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
 }
 
 /** The ids of the limits that a job names, in its order; null if it names none. */

@@ -13,6 +13,8 @@ const sql = loadStatements('shared/presence.sql');
 interface QueueMarks {
   readonly queue: string;
   readonly paused_at: string | null;
+  readonly paused_reason: string | null;
+  readonly paused_by: string | null;
   readonly last_lease_at: string | null;
   readonly settings: string | null;
   readonly now: string;

@@ -24,6 +24,18 @@ export interface Tally extends Origin {
   readonly runs: number[];
 }
 
+/** A delivery after one that ended without failing. How long it waited is known when that end has been looked up. */
+export interface Redelivery extends Origin {
+  readonly id: string;
+  /** The number of the attempt before. */
+  readonly after: number;
+  readonly dueMs: number;
+  readonly claimedMs: number;
+}
+
+/** Most of those that are held; further ones count from when they were due. */
+const MAX_REDELIVERIES = 10_000;
+
 /** Most tallies that are held; "other" gets a further one per tenant, for half as many tenants. */
 const MAX_TALLIES = 10_000;
 const MAX_OTHERS = MAX_TALLIES / 2;
@@ -33,6 +45,7 @@ export class SeriesRecorder {
   #size = 0;
   #others = 0;
   #last: Tally | null = null;
+  #redeliveries: Redelivery[] = [];
 
   created({ tenant, queue, task }: Origin): void {
     const tally = this.#tally(tenant, queue, task);
@@ -42,6 +55,19 @@ export class SeriesRecorder {
   waited(tenant: string, queue: string, task: string, seconds: number): void {
     const tally = this.#tally(tenant, queue, task);
     if (tally) tally.waits[latencyBucketOf(seconds)]!++;
+  }
+
+  /** False: there is no room for it. */
+  redelivered(redelivery: Redelivery): boolean {
+    if (this.#redeliveries.length >= MAX_REDELIVERIES) return false;
+    this.#redeliveries.push(redelivery);
+    return true;
+  }
+
+  takeRedeliveries(): Redelivery[] {
+    const taken = this.#redeliveries;
+    this.#redeliveries = [];
+    return taken;
   }
 
   /** One attempt that ended: for good, or to be tried again. */
@@ -62,7 +88,7 @@ export class SeriesRecorder {
   }
 
   get isEmpty(): boolean {
-    return this.#size + this.#others === 0;
+    return this.#size + this.#others + this.#redeliveries.length === 0;
   }
 
   /** Everything noted so far; from here on, it notes anew. */

@@ -1,4 +1,5 @@
-import type { JsonText, WorkflowSpec } from '../../domain/records.js';
+import type { JsonText } from '../../domain/records.js';
+import type { WorkflowSpec } from '../../domain/workflow-records.js';
 import type { Execute } from '../../store/connection/database.js';
 import type { Effect } from './idempotency.js';
 

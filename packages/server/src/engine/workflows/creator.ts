@@ -1,7 +1,8 @@
 import { begin, findExcess, findStray, type Advance, type GraphProblem } from '../../domain/dag.js';
 import { invalidRequest, type MillraceError } from '../../domain/errors.js';
 import { bucketOf, idSuffix, idsWith } from '../../domain/ids.js';
-import type { JsonText, WorkflowSpec } from '../../domain/records.js';
+import type { JsonText } from '../../domain/records.js';
+import type { WorkflowSpec } from '../../domain/workflow-records.js';
 import { int4Array, jsonArray, textArray } from '../../store/arrays.js';
 import { Batcher } from '../../store/batcher.js';
 import type { Database, Execute } from '../../store/connection/database.js';

@@ -7,7 +7,8 @@ import { stepWhen, waitingStep } from '../../domain/step-rules.js';
 import { textArray, uuidArray } from '../../store/arrays.js';
 import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
-import type { JsonText, StepSpec, StepWaitSpec } from '../../domain/records.js';
+import type { JsonText } from '../../domain/records.js';
+import type { StepSpec, StepWaitSpec } from '../../domain/workflow-records.js';
 
 /**
  * What a workflow is made of. The definition never changes, so a process reads and parses it once and keeps it:

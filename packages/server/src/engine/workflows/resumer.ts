@@ -2,7 +2,7 @@ import { WORKFLOW_MAX_RESUMES, type TerminalWorkflowStatus, type WorkflowStatus 
 import { STEP } from '../../domain/dag.js';
 import { invalidRequest, MillraceError, notFound } from '../../domain/errors.js';
 import { bucketOf, idsWith, idSuffix } from '../../domain/ids.js';
-import type { ResumeSpec } from '../../domain/records.js';
+import type { ResumeSpec } from '../../domain/workflow-records.js';
 import { restart, resumeRun, type Resumption } from '../../domain/resume.js';
 import { int4Array, textArray, uuidArray } from '../../store/arrays.js';
 import type { Database, Execute } from '../../store/connection/database.js';

@@ -10,7 +10,8 @@ import type { AfterCommit } from '../outcomes/after-commit.js';
 import { random32 } from '../shared/random.js';
 import { declareRules, openWaits } from './step-waits.js';
 import { currentContexts, isOutdated, type CompletedStep, type RunContext } from './run-context.js';
-import type { JsonText, StepSpec } from '../../domain/records.js';
+import type { JsonText } from '../../domain/records.js';
+import type { StepSpec } from '../../domain/workflow-records.js';
 
 /**
  * Writes the progress of workflows, and creates the jobs of the steps that became ready, each with the context at that

@@ -1,7 +1,7 @@
 import type { JobStatus, SkipReason, StepStatus } from '@millrace/contract';
 import { STEP, type StepLetter } from '../../domain/dag.js';
 import { groupBy } from '../../domain/group-by.js';
-import type { WorkflowStepRecord } from '../../domain/records.js';
+import type { WorkflowStepRecord } from '../../domain/workflow-records.js';
 import { toInstantOrNull } from '../../store/rows.js';
 import type { Definition } from './definitions.js';
 

@@ -1,4 +1,4 @@
-import type { StepSpec } from '../../domain/records.js';
+import type { StepSpec } from '../../domain/workflow-records.js';
 import { int4Array, jsonArray, textArray, uuidArray } from '../../store/arrays.js';
 import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';

@@ -1,5 +1,6 @@
 import { objectText, rawFields, withMembers } from '../../domain/raw-json.js';
-import type { JsonText, WorkflowSpec } from '../../domain/records.js';
+import type { JsonText } from '../../domain/records.js';
+import type { WorkflowSpec } from '../../domain/workflow-records.js';
 import type { Execute } from '../../store/connection/database.js';
 import type { Effect } from '../shared/idempotency.js';
 import type { StoredStart, WorkflowStarter } from '../shared/workflow-starter.js';

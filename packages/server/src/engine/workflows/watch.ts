@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { isUnavailable, MillraceError, unavailable } from '../../domain/errors.js';
-import type { WorkflowSnapshot } from '../../domain/records.js';
+import type { WorkflowSnapshot } from '../../domain/workflow-records.js';
 import { textArray, uuidArray } from '../../store/arrays.js';
 import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';

@@ -16,15 +16,15 @@ import type { StepSettler } from './step-settler.js';
 import { StoredStarts } from './stored-starts.js';
 import { WorkflowWatcher } from './watch.js';
 import { toSummary, workflowListing } from './workflow-list.js';
+import type { JsonText } from '../../domain/records.js';
 import type {
-  JsonText,
   ResumeSpec,
   WorkflowRecord,
   WorkflowSnapshot,
   WorkflowSpec,
   WorkflowStepRecord,
   WorkflowSummaryRecord,
-} from '../../domain/records.js';
+} from '../../domain/workflow-records.js';
 import type { Created, CreateKey, Page, ResumedWorkflow, WorkflowListQuery, WorkflowsApi } from '../api.js';
 
 const sql = loadStatements('workflows/reads.sql');

@@ -11,8 +11,8 @@ export interface AuthSettings {
   readonly jwtSecrets: readonly string[];
   /** Token to the queues that it is limited to; null: all of them. */
   readonly workerTokens: ReadonlyMap<string, ReadonlySet<string> | null>;
-  /** Empty: there are no operators, and no routes for them. */
-  readonly adminTokens: readonly string[];
+  /** Token to the name of the operator, if it has one. Empty: there are no operators, and no routes for them. */
+  readonly adminTokens: ReadonlyMap<string, string | null>;
 }
 
 const DEVELOPER: Principal = { kind: 'developer', tenant: 'tenant1' };
@@ -43,7 +43,7 @@ export class Credentials {
       ...tenants(apiKeys, false),
       ...tenants(readKeys, true),
       ...[...workerTokens].map(([token, queues]): [string, Principal] => [token, { kind: 'worker', queues }]),
-      ...adminTokens.map((token): [string, Principal] => [token, { kind: 'admin' }]),
+      ...[...adminTokens].map(([token, name]): [string, Principal] => [token, { kind: 'admin', name }]),
     ];
     this.#known = new Map(tokens.map(([token, principal]) => [this.#digest(headerText(token)), principal]));
     this.#jwt = jwtSecrets.length === 0 ? null : new JwtVerifier(jwtSecrets);

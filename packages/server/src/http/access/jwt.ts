@@ -1,8 +1,7 @@
 import { webcrypto } from 'node:crypto';
-import { NAME_MAX_LENGTH } from '@millrace/contract';
 import { jwtVerify } from 'jose';
-import { characterCount, isStorableText } from '../../domain/text.js';
 import type { TenantPrincipal } from './principal.js';
+import { isTenantName } from './tenant-name.js';
 
 /** The claim that narrows a token, and the one value it has. */
 const SCOPE_CLAIM = 'millrace_scope';
@@ -99,7 +98,3 @@ function hasCanonicalSignature(token: string): boolean {
   const signature = token.slice(token.lastIndexOf('.') + 1);
   return Buffer.from(signature, 'base64url').toString('base64url') === signature;
 }
-
-/** It becomes the owner of rows, so it must be storable. */
-const isTenantName = (sub: unknown): sub is string =>
-  typeof sub === 'string' && sub !== '' && isStorableText(sub) && characterCount(sub) <= NAME_MAX_LENGTH;

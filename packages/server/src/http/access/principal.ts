@@ -3,7 +3,8 @@ export type Principal =
   | TenantPrincipal
   /** Queues: null if it may take jobs of all of them. */
   | { readonly kind: 'worker'; readonly queues: ReadonlySet<string> | null }
-  | { readonly kind: 'admin' }
+  /** The name that the file of tokens gives it; null: none. */
+  | { readonly kind: 'admin'; readonly name: string | null }
   | { readonly kind: 'developer'; readonly tenant: string };
 
 export interface TenantPrincipal {

@@ -1,7 +1,7 @@
 import { DEFAULT_JOB_CONFIG, type JobConfig } from '@millrace/contract';
+import type { CronRecord } from '../../domain/cron-records.js';
 import type {
   AttemptRecord,
-  CronRecord,
   DeadLetterRecord,
   Instant,
   JobAttempts,
@@ -13,10 +13,8 @@ import type {
   JsonText,
   LeasedJob,
   WaitingForRecord,
-  WorkflowRecord,
-  WorkflowSnapshot,
-  WorkflowSummaryRecord,
 } from '../../domain/records.js';
+import type { WorkflowRecord, WorkflowSnapshot, WorkflowSummaryRecord } from '../../domain/workflow-records.js';
 import type { DryRunRecord, OperationRecord } from '../../domain/operations.js';
 import type { DeadLetterGroupPage, EndedJobsPage, OperationPage, Page, PageEnds, WaitPage } from '../../engine/api.js';
 
@@ -193,7 +191,8 @@ export function workflowSummaryJson(workflow: WorkflowSummaryRecord): string {
     `,"metadata":${workflow.metadata},"created_at":"${workflow.created_at}"` +
     `,"started_at":${plainOrNull(workflow.started_at)},"completed_at":${plainOrNull(workflow.completed_at)}` +
     `,"tenant_id":${text(workflow.tenant_id)},"steps_total":${workflow.steps_total}` +
-    `,"steps_ended":${workflow.steps_ended}}`
+    `,"steps_ended":${workflow.steps_ended},"steps_by_status":${JSON.stringify(workflow.steps_by_status)}` +
+    `,"failed_step":${JSON.stringify(workflow.failed_step)}}`
   );
 }
 

@@ -1,8 +1,7 @@
-import { isUtf8 } from 'node:buffer';
-import { invalidField, invalidRequest, type MillraceError } from '../../domain/errors.js';
+import { invalidRequest, type MillraceError } from '../../domain/errors.js';
 
 /** Headers that may appear only once: if there are two, a proxy in front may have decided by the other one. */
-const SINGLE = new Set(['host', 'authorization', 'idempotency-key']);
+const SINGLE = new Set(['host', 'authorization', 'idempotency-key', 'millrace-tenant']);
 
 /** The error for a request that repeats one of them, or null. `rawHeaders` alternates names and values. */
 export function repeatedHeader(rawHeaders: readonly string[]): MillraceError | null {
@@ -21,16 +20,6 @@ export function isStrict(prefer: string | string[] | undefined): boolean {
   if (prefer === undefined) return false;
   const [, handling] = /(?:^|,)\s*handling\s*=\s*"?([\w-]+)"?/i.exec(String(prefer)) ?? [];
   return handling?.toLowerCase() === 'strict';
-}
-
-const ASCII = /^[\x20-\x7e\t]*$/;
-
-/** The text of a header. Node decodes its bytes as Latin-1; anything beyond ASCII must be UTF-8. */
-export function headerText(name: string, value: string): string {
-  if (ASCII.test(value)) return value;
-  const bytes = Buffer.from(value, 'latin1');
-  if (!isUtf8(bytes)) throw invalidField(name, 'must be valid UTF-8');
-  return bytes.toString();
 }
 
 /**

@@ -2,7 +2,7 @@ import type { CreateJob } from '@millrace/contract';
 import { KEY_FIELD, KEY_HEADER, keyOf, keyOfRequest } from '@millrace/sdk/rules';
 import type { FastifyRequest } from 'fastify';
 import { invalidField } from '../../domain/errors.js';
-import { headerText } from './headers.js';
+import { headerText } from '../access/header-text.js';
 
 /**
  * The client's idempotency key, or null. The header is never a list: one that is given twice was refused before.

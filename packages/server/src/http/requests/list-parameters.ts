@@ -4,7 +4,9 @@ import {
   DEAD_LETTER_REASONS,
   DEFAULT_TIME_ZONE,
   ENDED_LIMITS,
+  ERROR_SEARCH_LENGTH,
   JOB_STATUSES,
+  METADATA_PREFIX,
   NEXT_RUNS_LIMITS,
   ORDERS,
   PAGE_LIMITS,
@@ -16,7 +18,9 @@ import {
 } from '@millrace/contract';
 import { QueryReader, type Limits, type QueryParameters } from '@millrace/sdk/rules';
 import { invalidField } from '../../domain/errors.js';
-import type { CronSpec } from '../../domain/records.js';
+import type { MetadataField } from '../../domain/filters.js';
+import { characterCount, isStorableText } from '../../domain/text.js';
+import type { CronSpec } from '../../domain/cron-records.js';
 import type {
   CronListQuery,
   CursorQuery,
@@ -76,10 +80,36 @@ export function jobListQuery(query: QueryParameters): JobListQuery {
     statuses: read.someOf(query, 'status', JOB_STATUSES),
     queue: read.text(query, 'queue'),
     task: read.text(query, 'task'),
+    error: errorSearch(query),
+    metadata: metadataField(query),
     workflowId: read.text(query, 'workflow_id'),
     idempotencyKey: read.text(query, 'idempotency_key'),
     parentId: read.text(query, 'parent_job_id'),
   };
+}
+
+function errorSearch(query: QueryParameters): string | null {
+  const error = read.text(query, 'error');
+  if (error === null) return null;
+  const { minimum, maximum } = ERROR_SEARCH_LENGTH;
+  const length = characterCount(error);
+  if (length < minimum || length > maximum)
+    throw invalidField('error', `must have from ${minimum} to ${maximum} characters`);
+  return error;
+}
+
+/** The name of the field is part of that of the parameter. */
+function metadataField(query: QueryParameters): MetadataField | null {
+  const [name, ...others] = Object.keys(query).filter((each) => each.startsWith(METADATA_PREFIX));
+  if (name === undefined) return null;
+  if (others.length > 0) throw invalidField(others[0]!.slice(0, NAME_MAX_LENGTH), 'only one field can be searched for');
+  const field = name.slice(METADATA_PREFIX.length);
+  const value = read.text(query, name) ?? '';
+  const isName = field !== '' && characterCount(field) <= NAME_MAX_LENGTH && isStorableText(field);
+  if (!isName) throw invalidField('metadata', `must name a field of at most ${NAME_MAX_LENGTH} characters`);
+  if (characterCount(value) > NAME_MAX_LENGTH)
+    throw invalidField(name, `must have at most ${NAME_MAX_LENGTH} characters`);
+  return { field, value };
 }
 
 export function endedJobsQuery(query: QueryParameters): EndedJobsQuery {

@@ -2,6 +2,8 @@ import {
   CreateOperation,
   deadLetterFilterFields,
   jobFilterFields,
+  jobMetadataFilter,
+  METADATA_PREFIX,
   NAME_MAX_LENGTH,
   OPERATION_IDS_LIMITS,
   workflowFilterFields,
@@ -23,13 +25,18 @@ import { boundNames } from './replay-input.js';
  */
 const FIELDS = Object.keys(CreateOperation.properties);
 const CREATED = ['created_after', 'created_before'];
+const JOB_FILTERS = [...Object.keys(jobFilterFields), ...Object.keys(jobMetadataFilter), ...CREATED];
 const FILTERS: Readonly<Record<OperationAction, readonly string[]>> = {
-  cancel_jobs: [...Object.keys(jobFilterFields), ...CREATED],
+  cancel_jobs: JOB_FILTERS,
+  run_jobs_now: JOB_FILTERS,
+  rerun_jobs: JOB_FILTERS,
   replay_dead_letters: [...Object.keys(deadLetterFilterFields), ...CREATED],
   resume_workflows: [...Object.keys(workflowFilterFields), ...CREATED],
 };
 const WORKED_ON: Readonly<Record<OperationAction, string>> = {
   cancel_jobs: 'jobs',
+  run_jobs_now: 'jobs',
+  rerun_jobs: 'jobs',
   replay_dead_letters: 'dead letters',
   resume_workflows: 'workflows',
 };
@@ -59,6 +66,8 @@ function selected(body: CreateOperation): OperationSelection {
   const found = { ids: null, filter: text } as const;
   switch (action) {
     case 'cancel_jobs':
+    case 'run_jobs_now':
+    case 'rerun_jobs':
       return { action, ...found, scope: inFilter(() => jobScope(query)) };
     case 'replay_dead_letters':
       return { action, ...found, scope: inFilter(() => deadLetterScope(query)) };
@@ -77,7 +86,7 @@ export function boundIds(request: FastifyRequest, reply: FastifyReply, done: Hoo
 function itemId(action: OperationAction, id: string, n: number): string {
   if (action !== 'replay_dead_letters') {
     if (!isUuid(id))
-      throw invalidField(`ids[${n}]`, `must be the id of a ${action === 'cancel_jobs' ? 'job' : 'workflow'}`);
+      throw invalidField(`ids[${n}]`, `must be the id of a ${action === 'resume_workflows' ? 'workflow' : 'job'}`);
     return id.toLowerCase();
   }
   if (!DEAD_LETTER_ID.test(id) || !Number.isSafeInteger(Number(id)))
@@ -96,10 +105,17 @@ function checkNames(action: OperationAction, filter: QueryParameters): void {
   throw invalidRequest(`${details[0]!.path} ${message}`, details);
 }
 
+/** What a list calls `metadata.source` is a member of its own here. */
+function flat({ metadata, ...filter }: QueryParameters): Record<string, unknown> {
+  if (metadata === undefined) return filter;
+  const fields = Object.entries(metadata as unknown as Record<string, string>);
+  return { ...filter, ...Object.fromEntries(fields.map(([field, value]) => [METADATA_PREFIX + field, value])) };
+}
+
 /** The values as a query string would have them. Names are bounded everywhere, so longer text could match nothing. */
 function asQuery(filter: QueryParameters): QueryParameters {
   return Object.fromEntries(
-    Object.entries(filter).map(([name, value]) => {
+    Object.entries(flat(filter)).map(([name, value]) => {
       const text = String(value);
       if (characterCount(text) > NAME_MAX_LENGTH)
         throw invalidField(`filter.${name}`, `must have at most ${NAME_MAX_LENGTH} characters`);
@@ -109,8 +125,14 @@ function asQuery(filter: QueryParameters): QueryParameters {
 }
 
 function jobScope(query: QueryParameters): JobFilter {
-  const { statuses, queue, task, workflowId, idempotencyKey, createdAfter, createdBefore } = jobListQuery(query);
-  return { statuses, queue, task, workflowId, idempotencyKey, createdAfter, createdBefore };
+  const { statuses, queue, task, error, metadata, ...more } = jobListQuery(query);
+  const { workflowId, idempotencyKey, createdAfter, createdBefore } = more;
+  return {
+    ...{ statuses, queue, task, workflowId, idempotencyKey, createdAfter, createdBefore },
+    // Left out where they say nothing: older programs may go on with the operation.
+    ...(error !== null && { error }),
+    ...(metadata !== null && { metadata }),
+  };
 }
 
 function deadLetterScope(query: QueryParameters): DeadLetterFilter {

@@ -2,6 +2,12 @@ import { KEPT_NAMES_MAX, type ReplayRequest } from '@millrace/contract';
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { invalidField } from '../../domain/errors.js';
 
+/** For a body that may be left out: nothing of it is needed. */
+export function bodyOrNone(request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction): void {
+  request.body ??= {};
+  done();
+}
+
 /** The body of a request that copies a job, which may be empty. Runs before the validator, as `boundNames` says. */
 export function replayBody(request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void {
   request.body ??= {} satisfies ReplayRequest;

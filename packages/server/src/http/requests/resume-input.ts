@@ -2,7 +2,7 @@ import { WORKFLOW_STEP_LIMITS, type ResumeWorkflow } from '@millrace/contract';
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import { invalidField } from '../../domain/errors.js';
 import { rawFields } from '../../domain/raw-json.js';
-import type { ResumeSpec } from '../../domain/records.js';
+import type { ResumeSpec } from '../../domain/workflow-records.js';
 import { callerText, type InputSettings } from './caller-text.js';
 
 /** A resume needs no body. The validator reports every problem, and this bounds how many names it looks at. */

@@ -9,7 +9,8 @@ import {
 import { isLongerThan } from '@millrace/sdk/rules';
 import { invalidField, payloadTooLarge } from '../../domain/errors.js';
 import { objectText, rawFields } from '../../domain/raw-json.js';
-import type { JsonText, StepSpec, StepWaitSpec, StepWhen } from '../../domain/records.js';
+import type { JsonText } from '../../domain/records.js';
+import type { StepSpec, StepWaitSpec, StepWhen } from '../../domain/workflow-records.js';
 import { stepWhen, waitingStep } from '../../domain/step-rules.js';
 
 /** Conditions and waits of workflow steps that passed validation, as the engine expects them. */

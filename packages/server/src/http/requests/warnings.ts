@@ -92,11 +92,18 @@ function checkOf(route: Route) {
 function hasNothingToSay({ body, query, ranges }: Route, request: FastifyRequest): boolean {
   const given = request.query as Record<string, unknown>;
   for (const name in given) {
-    if (!query.has(name)) return false;
+    if (!knows(query, name)) return false;
     const range = ranges.get(name);
     if (range !== undefined && clamped(name, given, range) !== null) return false;
   }
   return typeof request.body !== 'object' || request.body === null || fits(body, request.body);
+}
+
+/** A parameter that ends in `{field}` stands for all that begin like it. */
+function knows(query: ReadonlySet<string>, name: string): boolean {
+  if (query.has(name)) return true;
+  const dot = name.indexOf('.');
+  return dot !== -1 && query.has(`${name.slice(0, dot)}.{field}`);
 }
 
 /** What is used instead of a number that is out of range, or null. */
@@ -113,7 +120,7 @@ function findingsOf(route: Route, { query, body }: FastifyRequest): Finding[] {
     if (findings.length === MAX_WARNINGS) break;
     const range = route.ranges.get(name);
     const used = range === undefined ? null : clamped(name, given, range);
-    if (!route.query.has(name)) findings.push(unknownParameter(name, route));
+    if (!knows(route.query, name)) findings.push(unknownParameter(name, route));
     else if (used !== null) findings.push(clampedNumber(name, used, range!));
   }
   const more = MAX_WARNINGS - findings.length;

@@ -9,7 +9,7 @@ import { invalidField } from '../../domain/errors.js';
 import { givenJobConfig, resolveJobConfig } from '../../domain/job-config.js';
 import { rawFields } from '../../domain/raw-json.js';
 import { characterCount } from '../../domain/text.js';
-import type { StepSpec, WorkflowSpec } from '../../domain/records.js';
+import type { StepSpec, WorkflowSpec } from '../../domain/workflow-records.js';
 import { freeQueue } from '../../domain/reserved-queue.js';
 import { callerText, type InputSettings } from './caller-text.js';
 import { givenPolicy } from './dev-policy.js';

@@ -6,6 +6,10 @@ import {
   AdminTenants,
   AdminTenantsQuery,
   AdminWorkers,
+  AUDIT_KEPT,
+  AuditPage,
+  AuditQuery,
+  PauseQueue,
   QUEUE_TENANTS_SHOWN,
   QueueParams,
   QueueSettings,
@@ -15,10 +19,13 @@ import {
 } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import { checkRate } from '../../domain/job-config.js';
+import { deedOf } from '../access/operators.js';
 import type { HttpContext } from '../context.js';
 import { listQuery, seriesQuery, type QueryParameters } from '../requests/list-parameters.js';
 import { freeQueue } from '../../domain/reserved-queue.js';
 import { queueName } from '../requests/queue-name.js';
+import { tellMissed } from '../answers/missed-cells.js';
+import { bodyOrNone } from '../requests/replay-input.js';
 import { sendTagged } from '../answers/etag.js';
 import { sendJson, sendNothing, withWarnings } from '../answers/reply.js';
 import { ADMIN, bodyErrors, described, nothing, tagged, vital } from './route-docs.js';
@@ -30,26 +37,26 @@ interface OfQueue {
 /** What operators see and do: all tenants together. */
 export function adminRoutes(app: FastifyInstance, { engine: { admin }, version }: HttpContext): void {
   app.get('/admin/overview', { schema: overviewSchema }, async (request, reply) => {
-    const { now, ...rest } = await admin.overview();
+    const { now, ...rest } = await admin.overview(tellMissed(request));
     return sendTagged(request, reply, JSON.stringify({ version, now, ...rest }), JSON.stringify(rest));
   });
 
   app.get('/admin/queues', { schema: queuesSchema }, async (request, reply) =>
-    sendTagged(request, reply, JSON.stringify({ queues: await admin.queues() })),
+    sendTagged(request, reply, JSON.stringify({ queues: await admin.queues(tellMissed(request)) })),
   );
 
   app.get<{ Querystring: QueryParameters }>('/admin/tenants', { schema: tenantsSchema }, async (request, reply) => {
-    const { tenants, nextCursor } = await admin.tenants(listQuery(request.query));
+    const { tenants, nextCursor } = await admin.tenants(listQuery(request.query), tellMissed(request));
     const more = nextCursor === null ? { has_more: false } : { has_more: true, next_cursor: nextCursor };
     return sendTagged(request, reply, JSON.stringify({ tenants, ...more }));
   });
 
   app.get('/admin/workers', { schema: workersSchema }, async (request, reply) =>
-    sendTagged(request, reply, JSON.stringify({ workers: await admin.workers() })),
+    sendTagged(request, reply, JSON.stringify({ workers: await admin.workers(tellMissed(request)) })),
   );
 
   app.get<{ Querystring: QueryParameters }>('/admin/series', { schema: seriesSchema }, async (request, reply) =>
-    sendTagged(request, reply, JSON.stringify(await admin.series(seriesQuery(request.query)))),
+    sendTagged(request, reply, JSON.stringify(await admin.series(seriesQuery(request.query), tellMissed(request)))),
   );
 
   app.get<OfQueue>('/admin/queues/:queue', { schema: settingsSchema }, async (request, reply) =>
@@ -61,19 +68,31 @@ export function adminRoutes(app: FastifyInstance, { engine: { admin }, version }
     { schema: putSettingsSchema },
     async (request, reply) => {
       checkRate(request.body.rate, 'rate');
-      const settings = await admin.set(queueName(request.params.queue), request.body);
+      const settings = await admin.set(queueName(request.params.queue), request.body, deedOf(request));
       return sendJson(reply, 200, withWarnings(JSON.stringify(settings), request));
     },
   );
 
-  app.post<OfQueue>('/admin/queues/:queue/pause', vital(pauseSchema), async (request, reply) => {
-    await admin.pause(freeQueue(queueName(request.params.queue), 'queue'));
+  app.post<OfQueue & { Body: PauseQueue }>(
+    '/admin/queues/:queue/pause',
+    { ...vital(pauseSchema), preValidation: bodyOrNone },
+    async (request, reply) => {
+      const queue = freeQueue(queueName(request.params.queue), 'queue');
+      await admin.pause(queue, request.body.reason ?? null, deedOf(request));
+      return sendNothing(reply);
+    },
+  );
+
+  app.post<OfQueue>('/admin/queues/:queue/resume', vital(resumeSchema), async (request, reply) => {
+    await admin.resume(queueName(request.params.queue), deedOf(request));
     return sendNothing(reply);
   });
 
-  app.post<OfQueue>('/admin/queues/:queue/resume', vital(resumeSchema), async (request, reply) => {
-    await admin.resume(queueName(request.params.queue));
-    return sendNothing(reply);
+  app.get<{ Querystring: QueryParameters }>('/admin/audit', { schema: auditSchema }, async (request, reply) => {
+    const { entries, nextCursor } = await admin.audit(listQuery(request.query), tellMissed(request));
+    const shown = entries.map(({ id: _, ...entry }) => entry);
+    const more = nextCursor === null ? { has_more: false } : { has_more: true, next_cursor: nextCursor };
+    return sendTagged(request, reply, JSON.stringify({ entries: shown, ...more }));
   });
 }
 
@@ -164,7 +183,9 @@ const pauseSchema = {
   summary: 'Pause a queue',
   description:
     'Affects all tenants. From now on no process of the service leases its jobs; running jobs continue, and jobs can ' +
-    'still be created. A paused queue stays paused. Any name is accepted, whether or not the queue holds jobs.',
+    'still be created. A paused queue stays paused since when it was, and a new reason replaces the old one. Any name ' +
+    'is accepted, whether or not the queue holds jobs.',
+  body: ref(PauseQueue),
   tags: ['admin'],
   security: ADMIN,
   docs: { params: QueueParams, response: { 204: nothing('Paused.'), ...bodyErrors() } },
@@ -177,4 +198,15 @@ const resumeSchema = {
   tags: ['admin'],
   security: ADMIN,
   docs: { params: QueueParams, response: { 204: nothing('Resumed.'), ...bodyErrors() } },
+};
+
+const auditSchema = {
+  operationId: 'listAudit',
+  summary: 'What operators did',
+  description:
+    'Pauses, resumes and settings of queues, each with how it was before and after; and who read as which tenant, ' +
+    `once an hour. The last ${AUDIT_KEPT} entries are kept.`,
+  tags: ['admin'],
+  security: ADMIN,
+  docs: { querystring: AuditQuery, ...tagged(ref(AuditPage), 'A page, the newest first.', 403) },
 };

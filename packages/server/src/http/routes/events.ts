@@ -1,6 +1,6 @@
 import { IdParams, JobProgressEvent, JobStatusEvent, ref, WorkflowStatusEvent } from '@millrace/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { WorkflowSnapshot } from '../../domain/records.js';
+import type { WorkflowSnapshot } from '../../domain/workflow-records.js';
 import type { JobNews } from '../../engine/api.js';
 import type { HttpContext } from '../context.js';
 import { MAX_STREAM_MS, streamEvents, type EventSource } from '../answers/event-stream.js';

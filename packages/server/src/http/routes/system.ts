@@ -16,7 +16,7 @@ export function probeRoutes(app: FastifyInstance, { engine, version, isShuttingD
   app.get('/ready', { schema: readySchema }, async (_request, reply) => {
     if (isShuttingDown()) throw unavailable('the server is stopping');
     if (!(await engine.system.ready())) throw unavailable('the database is out of reach or its schema is not current');
-    return sendJson(reply, 200, '{"status":"ready"}');
+    return sendJson(reply, 200, JSON.stringify({ status: 'ready', cells: engine.system.cells?.() }));
   });
 }
 
@@ -50,7 +50,7 @@ const readySchema = {
   summary: 'Whether the server can do its work',
   description:
     'Asks the database, at most once per second, and answers 503 while the server starts or stops: the answer may be ' +
-    'a second old.',
+    'a second old. A service on several databases is ready while one of them answers; `cells` tells which do.',
   tags: ['system'],
   security: PUBLIC,
   docs: {

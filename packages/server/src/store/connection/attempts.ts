@@ -34,7 +34,7 @@ export async function rollback(client: pg.PoolClient): Promise<boolean> {
   }
 }
 
-export function withDeadline<T>(client: pg.PoolClient, ms: number, answer: Promise<T>): Promise<T> {
+export function withDeadline<T>(client: pg.ClientBase, ms: number, answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       // The server may have vanished silently: destroy the socket here, or it would wait for an answer forever.

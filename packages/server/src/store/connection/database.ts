@@ -1,7 +1,9 @@
 import pg from 'pg';
 import type { Logger } from 'pino';
+import type { BucketRange } from '../../domain/cells.js';
 import { guardAnswers } from './answer-guard.js';
 import { Coalescer } from '../turns/coalescer.js';
+import { RANGE, wrongCell, type RangeRow } from './cell-check.js';
 import { againWhileStale, rollback, withDeadline } from './attempts.js';
 import { breaksConnection, isBusy, isCollision, isOutage, translate } from '../failures.js';
 import type { TenantRead } from '../lists/list-statements.js';
@@ -80,6 +82,7 @@ export class Database {
   readonly #coalescer = new Coalescer((count) => this.#pace.restMs(count));
   #away = false;
   #toldBusyAt = -Infinity;
+  #expected: BucketRange | null = null;
 
   constructor(private readonly options: DatabaseOptions) {
     const { url, pooler = 'none', directUrl = null } = options;
@@ -121,6 +124,14 @@ export class Database {
    */
   async transaction<T>(body: (execute: Execute) => Promise<T>): Promise<T> {
     return this.#retrying('transaction', () => this.#transactionOnce(body));
+  }
+
+  /**
+   * From now on each new connection first makes sure that the database serves these tenants and no others. Whoever
+   * hands tenants over ends the connections that there are: so nothing of a process that has not heard gets through.
+   */
+  expectRange(range: BucketRange): void {
+    this.#expected = range;
   }
 
   get pooler(): Pooler {
@@ -176,7 +187,9 @@ export class Database {
   #pool(max: number, settings: SessionSettings): pg.Pool {
     const { url } = this.options;
     const address = this.#pooled ? { connectionString: url } : withSettings(url, settings);
-    const pool = new pg.Pool({ ...this.#connection(address), max, idleTimeoutMillis: 60_000 });
+    // The pool waits for the check, though its types do not say so.
+    // eslint-disable-next-line @typescript-eslint/no-misused-promises
+    const pool = new pg.Pool({ ...this.#connection(address), max, idleTimeoutMillis: 60_000, onConnect: this.#check });
     // Without these listeners, losing any connection would end the process. A lost idle connection is replaced at the
     // next use; a connection lost while in use fails its statement, and that error is reported.
     pool.on('error', (error) => this.options.logger.debug({ err: error }, 'an idle database connection was lost'));
@@ -186,6 +199,17 @@ export class Database {
     });
     return pool;
   }
+
+  /**
+   * Not by `verify` of the pool: whoever gave up waiting while it runs would never release the connection.
+   */
+  readonly #check = async (client: pg.ClientBase): Promise<void> => {
+    const expected = this.#expected;
+    if (expected === null) return;
+    const { rows } = await withDeadline(client, HOT_DEADLINE_MS, client.query<RangeRow>(RANGE));
+    const wrong = wrongCell(rows[0], expected);
+    if (wrong !== null) throw wrong;
+  };
 
   /** `took` is told how long it took, once it was its turn. */
   async #readInTurn<R extends object>(

@@ -19,7 +19,8 @@ import { boundsOf, type Cursor } from './walk-bounds.js';
 /**
  * Lists of jobs. Which index is walked depends on the filter: the status names the table, and several of them are
  * walked side by side and merged. A workflow, an idempotency key and a parent lead to few jobs, whatever else is
- * asked. A task is searched for (see scan-statements.ts).
+ * asked. A task, an error and a field of the metadata are searched for
+ * (see scan-statements.ts).
  */
 export interface TenantJobFilter extends JobFilter {
   readonly tenant: string;
@@ -82,19 +83,25 @@ export function countJobs(filter: TenantJobFilter): TenantRead {
 }
 
 /** Whether a list has to be searched. */
-export const isJobSearch = (filter: TenantJobFilter): boolean => filter.task !== null && !isFew(filter);
+export const isJobSearch = (filter: TenantJobFilter): boolean =>
+  [filter.task, filter.error ?? null, filter.metadata ?? null].some((wanted) => wanted !== null) && !isFew(filter);
 
 /** Also serves filters that have an index, for whoever wants nothing but ids (engine/operations/bulk-walk.ts). */
 export function scanJobs(filter: TenantJobFilter, scan: Scan): TenantRead {
   const { ascending, after } = scan;
   const named = nameValues(filter, after === null ? null : { id: after, ascending });
-  const { parameters, queue, bounds } = named;
+  const { parameters, queue, error, bounds } = named;
   const parts = { name: 'look_for_jobs', tenant: filter.tenant, parameters, order: ['id'] as const };
   if (isFew(filter)) return scanStatement({ ...parts, walks: [fewJobs(filter, named)], hit: () => 'true' }, scan);
-  const walks = lookedAt(filter).map(({ from, where, ...fits }) => {
+  const walks = lookedAt(filter).map(({ from, where, fits }) => {
     const conditions = [`w.tenant = ${parameters.tenant}`, where, ...bounds.map((bound) => `w.id ${bound}`)];
     if (from === ALL.from && queue !== null) conditions.push(`w.queue = ${queue}`);
-    return { from, where: conditions.join(' AND '), ...fits, ...(from === READY && { queue: 'w.queue' }) };
+    const own = [fits, error === null ? undefined : hasError('w', error)].filter((each) => each !== undefined);
+    return {
+      ...{ from, where: conditions.join(' AND ') },
+      ...(own.length > 0 && { fits: own.join(' AND ') }),
+      ...(from === READY && { queue: 'w.queue' }),
+    };
   });
   return scanStatement({ ...parts, walks, hit: (known) => hitOf(filter, named, known) }, scan);
 }
@@ -108,24 +115,41 @@ function lookedAt(filter: TenantJobFilter): readonly ScannedRows[] {
 }
 
 /** Whether a row that is walked is one of those asked for. Its job is looked at only if its own `known` queue fits. */
-function hitOf({ statuses }: TenantJobFilter, { parameters, queue, task }: Named, known: string | null): string {
-  const ofTask = (table: string): string => (task === null ? 'true' : `${table}.task = ${task}`);
-  if (statuses.length === 0) return ofTask('w');
-  if (queue === null && task === null) return 'true';
-  const ofJob = (wanted: string): string =>
-    `coalesce((SELECT ${wanted} FROM millrace.jobs j WHERE j.tenant = ${parameters.tenant} AND j.id = w.id), false)`;
-  if (queue === null) return ofJob(ofTask('j'));
-  const asked = ofJob(`j.queue = ${queue} AND ${ofTask('j')}`);
+function hitOf({ statuses }: TenantJobFilter, named: Named, known: string | null): string {
+  const { parameters, queue } = named;
+  const wanted = (table: string): string => wantedOf(table, named).join(' AND ') || 'true';
+  if (statuses.length === 0) return wanted('w');
+  const wantsNothing = wantedOf('j', named).length === 0;
+  if (queue === null && wantsNothing) return 'true';
+  const ofJob = (condition: string): string =>
+    `coalesce((SELECT ${condition} FROM millrace.jobs j WHERE j.tenant = ${parameters.tenant} AND j.id = w.id), false)`;
+  if (queue === null) return ofJob(wanted('j'));
+  const asked = ofJob(`j.queue = ${queue} AND ${wanted('j')}`);
   if (known === null) return asked;
   return `CASE WHEN ${known} IS NULL THEN ${asked}
-               WHEN ${known} = ${queue} THEN ${task === null ? 'true' : ofJob(ofTask('j'))} ELSE false END`;
+               WHEN ${known} = ${queue} THEN ${wantsNothing ? 'true' : ofJob(wanted('j'))} ELSE false END`;
 }
+
+/** What a job has to be, besides its queue. */
+function wantedOf(table: string, { task, metadata }: Pick<Named, 'task' | 'metadata'>): string[] {
+  return [
+    ...(task === null ? [] : [`${table}.task = ${task}`]),
+    ...(metadata === null
+      ? []
+      : [`coalesce(millrace.field_text(${table}.metadata, ${metadata.field}) = ${metadata.value}, false)`]),
+  ];
+}
+
+const hasError = (table: string, error: string): string =>
+  `coalesce(position(lower(${error}) IN lower(${table}.error)) > 0, false)`;
 
 /** The values of a filter, and the parameters that they are; every walk of a statement names the same. */
 interface Named {
   readonly parameters: Parameters;
   readonly queue: string | null;
   readonly task: string | null;
+  readonly error: string | null;
+  readonly metadata: { readonly field: string; readonly value: string } | null;
   /** What is said of an id. */
   readonly bounds: readonly string[];
 }
@@ -137,6 +161,10 @@ function nameValues(filter: TenantJobFilter, cursor: Cursor | null): Named {
     parameters,
     queue: named(filter.queue),
     task: named(filter.task),
+    error: typeof filter.error === 'string' ? `${parameters.add(filter.error)}::text` : null,
+    metadata: filter.metadata
+      ? { field: `${parameters.add(filter.metadata.field)}::text`, value: parameters.add(filter.metadata.value) }
+      : null,
     bounds: boundsOf(filter, cursor, parameters),
   };
 }
@@ -159,17 +187,20 @@ function walkOf(filter: TenantJobFilter, named: Named, { ascending, limit, offse
 }
 
 /** Jobs of one state, or all of them. */
-function walk(status: JobStatus | null, { parameters, queue, task, bounds }: Named): string {
+function walk(status: JobStatus | null, named: Named): string {
+  const { parameters, queue, error, bounds } = named;
   const source = sourceOf(status);
   const hasQueue = source === ALL || source.from === READY;
-  const needsJob = (queue !== null && !hasQueue) || (task !== null && source !== ALL);
+  const isWanted = wantedOf('j', named).length > 0;
+  const needsJob = (queue !== null && !hasQueue) || (isWanted && source !== ALL);
   const conditions = [
     `w.tenant = ${parameters.tenant}`,
     source.where,
     ...(source.fits === undefined ? [] : [source.fits]),
   ];
   if (queue !== null) conditions.push(`${hasQueue ? 'w' : 'q'}.queue = ${queue}`);
-  if (task !== null) conditions.push(`${needsJob ? 'q' : 'w'}.task = ${task}`);
+  conditions.push(...wantedOf(needsJob ? 'q' : 'w', named));
+  if (error !== null) conditions.push(hasError('w', error));
   // Where a page begins is said of both tables, since the planner may walk either.
   for (const table of needsJob ? ['w', 'q'] : ['w']) conditions.push(...bounds.map((bound) => `${table}.id ${bound}`));
   return `FROM ${source.from}${needsJob ? WITH_JOB : ''} WHERE ${conditions.join(' AND ')}`;
@@ -186,16 +217,20 @@ function fewWalk(filter: TenantJobFilter, named: Named): string {
  */
 function fewJobs(
   { statuses, workflowId, idempotencyKey, parentId = null }: TenantJobFilter,
-  { parameters, queue, task, bounds }: Named,
+  named: Named,
 ): ScannedRows {
-  const columns = 'j.tenant, j.id, j.queue, j.task, j.workflow_id, j.idempotency_key';
+  const { parameters, queue, error, bounds } = named;
+  const columns = 'j.tenant, j.id, j.queue, j.task, j.workflow_id, j.idempotency_key, j.metadata';
   const conditions = [`w.tenant = ${parameters.tenant}`, ...bounds.map((bound) => `w.id ${bound}`)];
   const flow = workflowId === null ? null : `${parameters.add(workflowId)}::uuid`;
   const key = idempotencyKey === null ? null : parameters.add(idempotencyKey);
   if (flow !== null) conditions.push(`w.workflow_id = ${flow}`);
   if (key !== null) conditions.push(`w.idempotency_key = ${key}`);
   if (queue !== null) conditions.push(`w.queue = ${queue}`);
-  if (task !== null) conditions.push(`w.task = ${task}`);
+  conditions.push(...wantedOf('w', named));
+  if (error !== null)
+    conditions.push(`(SELECT ${hasError('r', error)} FROM millrace.job_records r
+      WHERE r.tenant = w.tenant AND r.id = w.id)`);
   if (statuses.length > 0) {
     const wanted = `${parameters.add(plainArray(statuses))}::millrace.job_status[]`;
     const status = 'SELECT r.status FROM millrace.job_records r WHERE r.tenant = w.tenant AND r.id = w.id';

@@ -1,5 +1,11 @@
 import type { CreatedRange, WorkflowScope } from '../../domain/filters.js';
-import type { TerminalWorkflowStatus, WorkflowStatus } from '@millrace/contract';
+import {
+  FAILED_STEP_ERROR_LENGTH,
+  WAITS_QUEUE,
+  type TerminalWorkflowStatus,
+  type WorkflowStatus,
+} from '@millrace/contract';
+import { STEP } from '../../domain/dag.js';
 import { CRON_COLUMNS, FIRING_COLUMNS, type CronDue } from '../cron-rows.js';
 import { scanStatement, type Scan, type ScannedRows } from './scan-statements.js';
 import {
@@ -46,9 +52,39 @@ const ALL_WORKFLOWS: ScannedRows = { from: 'millrace.workflows w', where: 'true'
 
 const SUMMARY_COLUMNS = WORKFLOW_COLUMNS.filter((column) => !['definition', 'context', 'unmerged'].includes(column));
 
+const JOBS_OF_STEPS = `
+  SELECT j.id, j.step FROM millrace.jobs j WHERE j.workflow_id = r.id AND j.step IS NOT NULL OFFSET 0`;
+
+/**
+ * How many steps have a job that has never begun. The letters of a state do not tell them from steps that run. A step
+ * that waits for a signal has begun.
+ */
+const STEPS_THAT_WAIT = `
+  CASE WHEN position('${STEP.enqueued}' IN r.state) = 0 THEN 0 ELSE (
+    SELECT count(*)::int FROM (${JOBS_OF_STEPS}) AS j, LATERAL (
+      SELECT FROM millrace.ready w
+      WHERE w.tenant = r.tenant AND w.id = j.id AND w.delivery_count = 0 AND w.queue <> '${WAITS_QUEUE}' OFFSET 0
+    ) AS w
+  ) END`;
+
+/** The step that failed first and the first line of its error, in JSON. */
+const FAILED_STEP = `
+  CASE WHEN position('${STEP.failed}' IN r.state) > 0 THEN (
+    SELECT json_build_object('name', j.step, 'error', nullif(left(rtrim(split_part(
+      ltrim(left(d.error, 4000), E' \\t\\r\\n'), E'\\n', 1), E' \\t\\r'), ${FAILED_STEP_ERROR_LENGTH}), ''))::text
+    FROM (${JOBS_OF_STEPS}) AS j, LATERAL (
+      SELECT d.completed_at, d.error FROM millrace.done d
+      WHERE d.tenant = r.tenant AND d.status = 'failed' AND d.id = j.id OFFSET 0
+    ) AS d
+    ORDER BY d.completed_at, j.id LIMIT 1
+  ) END`;
+
 const WORKFLOW_VIEWS = {
   full: recordView('millrace.workflow_records', WORKFLOW_COLUMNS, ['definition', 'metadata', 'context']),
-  summary: recordView('millrace.workflow_records', SUMMARY_COLUMNS, ['metadata']),
+  summary: {
+    ...recordView('millrace.workflow_records', SUMMARY_COLUMNS, ['metadata']),
+    computed: { waiting: STEPS_THAT_WAIT, failed_step: FAILED_STEP },
+  },
 };
 
 export type WorkflowView = keyof typeof WORKFLOW_VIEWS;

@@ -1,4 +1,5 @@
 import { EVERY_BUCKET, isSameRange, rangeText, type BucketRange } from '../../domain/cells.js';
+import { wrongCell, type RangeRow } from '../connection/cell-check.js';
 import type { Database } from '../connection/database.js';
 import { loadStatements } from '../sql.js';
 import { SchemaError } from './migrate.js';
@@ -9,14 +10,18 @@ import { SchemaError } from './migrate.js';
  */
 const sql = loadStatements('store/cells.sql');
 
-interface RangeRow {
-  readonly first_bucket: number;
-  readonly last_bucket: number;
+export async function storedRange(db: Pick<Database, 'runPlanned'>): Promise<BucketRange> {
+  const row = await rangeRow(db);
+  return row === undefined ? EVERY_BUCKET : { first: row.first_bucket, last: row.last_bucket };
 }
 
-export async function storedRange(db: Pick<Database, 'runPlanned'>): Promise<BucketRange> {
-  const [row] = await db.runPlanned<RangeRow>(sql.cell_range());
-  return row === undefined ? EVERY_BUCKET : { first: row.first_bucket, last: row.last_bucket };
+const rangeRow = async (db: Pick<Database, 'runPlanned'>): Promise<RangeRow | undefined> =>
+  (await db.runPlanned<RangeRow>(sql.cell_range()))[0];
+
+/** @throws WrongCell unless the database serves these tenants, and no others, at this moment */
+export async function checkRange(db: Pick<Database, 'runPlanned'>, expected: BucketRange): Promise<void> {
+  const wrong = wrongCell(await rangeRow(db), expected);
+  if (wrong !== null) throw wrong;
 }
 
 /**
@@ -26,6 +31,8 @@ export async function storedRange(db: Pick<Database, 'runPlanned'>): Promise<Buc
  * @throws SchemaError if it holds others
  */
 export async function holdRange(db: Pick<Database, 'runPlanned'>, wanted: BucketRange): Promise<void> {
+  const row = await rangeRow(db);
+  if (row?.state === 'gone') throw new SchemaError('the database has handed its tenants over to another one');
   const found = await storedRange(db);
   if (isSameRange(found, wanted)) return;
   const { first, last } = wanted;

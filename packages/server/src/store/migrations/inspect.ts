@@ -1,5 +1,5 @@
-import pg from 'pg';
-import { translateAtStart } from '../failures.js';
+import type pg from 'pg';
+import { onConnection } from '../connection/one-connection.js';
 import { appliedVersion, compare, type SchemaState } from './migrate.js';
 import { isServable } from './schema-check.js';
 import { loadStatements } from '../sql.js';
@@ -54,23 +54,13 @@ const sql = loadStatements('store/doctor.sql');
 const EXAMPLES = 5;
 
 export async function inspect(url: string): Promise<Inspection> {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: 'millrace-doctor',
-    connectionTimeoutMillis: 5_000,
-  });
-  try {
-    await client.connect();
+  return onConnection({ url, name: 'millrace-doctor' }, async (client) => {
     await client.query('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const schema = compare(await appliedVersion(client));
     const checks: CheckResult[] = [];
     if (isServable(schema)) for (const check of CHECKS) checks.push(await ask(client, check));
     return { schema, checks };
-  } catch (error) {
-    throw translateAtStart(error);
-  } finally {
-    await client.end().catch(() => undefined);
-  }
+  });
 }
 
 async function ask(client: pg.Client, check: CheckName): Promise<CheckResult> {

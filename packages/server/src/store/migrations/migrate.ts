@@ -1,12 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
-import { isCollision, translateAtStart } from '../failures.js';
+import type pg from 'pg';
+import { onConnection } from '../connection/one-connection.js';
+import { isCollision } from '../failures.js';
 
 /**
  * Migrations are plain numbered SQL files, applied in order, each in a transaction of its own together with its entry
- * in millrace.migrations, under one advisory lock: any number of processes may start at once; one of them migrates, and
- * the others wait and find the work done.
+ * in millrace.migrations, under one advisory lock: any number of processes may start at once, and each migration is
+ * applied by one of them. The others do not queue for the lock: each would hold it for a few round trips, migration
+ * after migration, only to find the work done. They look now and then how far it has got.
  *
  * A program is named by the newest migration it knows. Each migration names the oldest program that can live with it,
  * so that old and new processes serve side by side during an upgrade, and one can go back (docs/upgrades.md). A schema
@@ -45,13 +47,14 @@ export interface Applied {
   readonly oldest: number;
 }
 
+const NAME = 'millrace-migrate';
 const DIRECTORY = new URL('../../../sql/migrations/', import.meta.url);
 /** The first line of a file that names the oldest program, and the first migration that must have it. */
 const OLDEST_PROGRAM = /^-- oldest program: (\d+)$/m;
 const FIRST_WITH_RANGE = 15;
 const OLDEST_POSTGRES = 130_000;
 /** Any constant that no other program on the same database uses: the bytes of "millrace". */
-const LOCK = '7883954128371540837';
+export const LOCK = '7883954128371540837';
 /**
  * How long a migration may wait for a table. Less than PostgreSQL takes to look for a deadlock (1 s): of a migration
  * and a statement of a serving process that hold each other up, the migration gives way.
@@ -74,19 +77,22 @@ export function loadMigrations(): readonly Migration[] {
 }
 
 export async function migrate(url: string): Promise<MigrationReport> {
-  return withClient(url, async (client) => {
+  return onConnection({ url, name: NAME }, async (client) => {
     await refuseOldServer(client);
     const applied: string[] = [];
+    let current = await usableVersion(client);
     for (const migration of loadMigrations()) {
-      if (await applyPatiently(client, migration)) applied.push(migration.name);
+      if (migration.version <= current) continue;
+      const result = await applyPatiently(client, migration);
+      if (result.isOurs) applied.push(migration.name);
+      current = result.version;
     }
-    const { version } = await appliedVersion(client);
-    return { applied, current: version };
+    return { applied, current };
   });
 }
 
 export async function schemaState(url: string): Promise<SchemaState> {
-  return withClient(url, async (client) => {
+  return onConnection({ url, name: NAME }, async (client) => {
     await refuseOldServer(client);
     return compare(await appliedVersion(client));
   });
@@ -112,19 +118,33 @@ export function compare({ version: found, oldest }: Applied): SchemaState {
   return { kind: oldest <= expected ? 'compatible' : 'ahead', found, expected };
 }
 
-const newestVersion = (): number => loadMigrations().at(-1)?.version ?? 0;
+/** Read once: later the files may be those of another version, which is being installed in place of this one. */
+let newest: number | null = null;
+const newestVersion = (): number => (newest ??= loadMigrations().at(-1)?.version ?? 0);
 
-/** Tries until it has its locks. Nothing is left of a try that had to give way. */
-async function applyPatiently(client: pg.Client, migration: Migration): Promise<boolean> {
-  const giveUpAt = performance.now() + PATIENCE_MS;
+/** How far the database is migrated after a migration was tried, and whether that was our doing. */
+interface Tried {
+  readonly version: number;
+  readonly isOurs: boolean;
+}
+
+/** Tries until the migration is applied, by this process or another. Nothing is left of a try that had to give way. */
+async function applyPatiently(client: pg.Client, migration: Migration): Promise<Tried> {
+  let giveUpAt = performance.now() + PATIENCE_MS;
   for (let pauseMs: number = PAUSE_MS[0]; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS[1])) {
     try {
-      return await applyOnce(client, migration);
+      const tried = await applyOnce(client, migration);
+      if (tried.version >= migration.version) return tried;
+      // Another process migrates, and is waited for however long it takes.
+      giveUpAt = performance.now() + PATIENCE_MS;
     } catch (error) {
       if (!isCollision(error)) throw error;
       if (performance.now() > giveUpAt) throw new SchemaError(lockedOut(migration), { cause: error });
-      await sleep(pauseMs);
     }
+    await sleep(pauseMs);
+    // Without the lock, which others can put to use.
+    const version = await usableVersion(client);
+    if (version >= migration.version) return { version, isOurs: false };
   }
 }
 
@@ -132,37 +152,50 @@ const lockedOut = ({ name }: Migration): string =>
   `migration ${name} did not get its locks within ${PATIENCE_MS / 1_000} s: another transaction holds a table of the ` +
   'schema, a backup for example; run it again when that transaction has ended';
 
-async function applyOnce(client: pg.Client, migration: Migration): Promise<boolean> {
-  await client.query('BEGIN');
+async function applyOnce(client: pg.Client, migration: Migration): Promise<Tried> {
+  await client.query(`BEGIN; SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
   try {
-    // Held until the transaction ends, so it also works through a pooler in transaction mode. Another process that
-    // migrates is waited for, however long it takes.
-    await client.query('SET LOCAL lock_timeout = 0');
-    await client.query('SELECT pg_advisory_xact_lock($1::bigint)', [LOCK]);
-    const found = await appliedVersion(client);
-    const { version } = found;
-    const state = compare(found);
-    if (state.kind === 'ahead') throw new SchemaError(refusal(state) ?? '');
-    const missing = version < migration.version;
-    if (missing) {
+    const isOurs = await takeLock(client);
+    const version = await usableVersion(client);
+    const applies = isOurs && version < migration.version;
+    if (applies) {
       if (version === 0) await prepareSchema(client);
-      await client.query(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`);
       await client.query(migration.sql);
       await record(client, migration);
     }
     await client.query('COMMIT');
-    return missing;
+    return applies ? { version: migration.version, isOurs } : { version, isOurs: false };
   } catch (error) {
     await client.query('ROLLBACK');
     throw error;
   }
 }
 
+/** Held until the transaction ends, so it also works through a pooler in transaction mode. */
+async function takeLock(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_xact_lock($1::bigint) AS taken', [
+    LOCK,
+  ]);
+  return rows[0]?.taken === true;
+}
+
+/** @throws SchemaError if it is migrated beyond what this program can live with */
+async function usableVersion(client: pg.Client): Promise<number> {
+  const found = await appliedVersion(client);
+  const state = compare(found);
+  if (state.kind === 'ahead') throw new SchemaError(refusal(state) ?? '');
+  return found.version;
+}
+
 /** The column for the range is itself the work of a migration. */
 async function record(client: pg.Client, { version, name, oldest }: Migration): Promise<void> {
-  await client.query('INSERT INTO millrace.migrations (version, name) VALUES ($1, $2)', [version, name]);
-  if (version < FIRST_WITH_RANGE) return;
-  await client.query('UPDATE millrace.migrations SET oldest = $2 WHERE version = $1', [version, oldest]);
+  await (version < FIRST_WITH_RANGE
+    ? client.query('INSERT INTO millrace.migrations (version, name) VALUES ($1, $2)', [version, name])
+    : client.query('INSERT INTO millrace.migrations (version, name, oldest) VALUES ($1, $2, $3)', [
+        version,
+        name,
+        oldest,
+      ]));
 }
 
 /**
@@ -182,12 +215,16 @@ const APPLIED = `
          coalesce(max(coalesce((to_jsonb(m) ->> 'oldest')::int, m.version)), 0)::int AS oldest
   FROM millrace.migrations m`;
 
+/**
+ * From the rows of the catalogue: to_regclass may answer from the cache of the session, which another process that has
+ * created the table since our transaction began has not reached yet.
+ */
+const KNOWN = `SELECT FROM pg_tables WHERE schemaname = 'millrace' AND tablename = 'migrations'`;
+
 /** How far the database is migrated; 0 where the schema is not there at all. */
 export async function appliedVersion(client: pg.Client): Promise<Applied> {
-  const { rows } = await client.query<{ known: boolean }>(
-    `SELECT to_regclass('millrace.migrations') IS NOT NULL AS known`,
-  );
-  if (!rows[0]?.known) return { version: 0, oldest: 0 };
+  const { rowCount } = await client.query(KNOWN);
+  if (rowCount === 0) return { version: 0, oldest: 0 };
   const found = await client.query<Applied>(APPLIED);
   return found.rows[0] ?? { version: 0, oldest: 0 };
 }
@@ -197,20 +234,4 @@ async function refuseOldServer(client: pg.Client): Promise<void> {
   const version = Number(rows[0]?.version);
   if (version < OLDEST_POSTGRES)
     throw new SchemaError(`PostgreSQL 13 or newer is required; this server is ${Math.floor(version / 10_000)}`);
-}
-
-async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: 'millrace-migrate',
-    connectionTimeoutMillis: 5_000,
-  });
-  try {
-    await client.connect();
-    return await work(client);
-  } catch (error) {
-    throw translateAtStart(error);
-  } finally {
-    await client.end().catch(() => undefined);
-  }
 }

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import pg from 'pg';
+import { onConnection } from '../connection/one-connection.js';
 import { notInstalled, OutboxError, outboxErrorAtStart } from './outbox-error.js';
 
 /**
@@ -120,19 +121,5 @@ async function inTransaction<T>(client: pg.Client, work: () => Promise<T>): Prom
   }
 }
 
-async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: 'millrace-outbox',
-    connectionTimeoutMillis: 5_000,
-  });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    return await work(client);
-  } catch (error) {
-    throw outboxErrorAtStart(error);
-  } finally {
-    await client.end().catch(() => undefined);
-  }
-}
+const withClient = <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> =>
+  onConnection({ url, name: 'millrace-outbox', translate: outboxErrorAtStart }, work);

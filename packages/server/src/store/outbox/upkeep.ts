@@ -9,7 +9,7 @@ export const COUNTED = 100_000;
 const STEP = 1_000;
 const SHOWN = 20;
 
-export interface Refusal {
+export interface RefusedEntry {
   readonly id: string;
   /** Null: a workflow. */
   readonly task: string | null;
@@ -26,7 +26,7 @@ export interface OutboxStatus {
   readonly refused: number;
   readonly relays: readonly { readonly id: string; readonly seen_secs: number }[];
   /** The latest. */
-  readonly refusals: readonly Refusal[];
+  readonly refusals: readonly RefusedEntry[];
 }
 
 export type Gauge = Pick<OutboxStatus, 'waiting' | 'oldest_secs' | 'refused'>;
@@ -41,7 +41,7 @@ export const outboxStatus = (url: string): Promise<OutboxStatus> =>
     const version = await checkVersion(db);
     const gauge = await outboxGauge(db);
     const relays = await db.run<OutboxStatus['relays'][number]>('relays');
-    const refusals = await db.run<Refusal>('refusals', { most: SHOWN });
+    const refusals = await db.run<RefusedEntry>('refusals', { most: SHOWN });
     return { version, ...gauge, relays, refusals };
   });
 

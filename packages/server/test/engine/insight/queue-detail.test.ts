@@ -33,10 +33,13 @@ describe('GET /queues/{queue}', async () => {
     expect(found.last_lease_at).toEqual(expect.any(String));
     expect(found.oldest_pending_age_secs).toBeGreaterThanOrEqual(0);
     expect(found.by_task).toEqual([
-      { task_name: 'resize', waiting: 3, running: 0 },
-      { task_name: 'task', waiting: 1, running: 1 },
-      { task_name: 'later', waiting: 1, running: 0 },
+      { task_name: 'resize', waiting: 3, scheduled: 0, running: 0 },
+      { task_name: 'task', waiting: 0, scheduled: 1, running: 1 },
+      { task_name: 'later', waiting: 0, scheduled: 1, running: 0 },
     ]);
+    // The same jobs in the same states as in the depth.
+    const all = (count: 'waiting' | 'scheduled' | 'running') => found.by_task.reduce((n, task) => n + task[count], 0);
+    expect([all('waiting'), all('scheduled'), all('running')]).toEqual([3, 2, 1]);
     expect(found.by_task_exact).toBe(true);
   });
 
@@ -68,7 +71,7 @@ describe('GET /queues/{queue}', async () => {
     const nothing = { queue, ...zeros, by_task: [], by_task_exact: true, next: [] };
     expect(await detail(queue)).toEqual({
       ...nothing,
-      paused_at: null,
+      ...{ paused_at: null, paused_reason: null, paused_by: null },
       last_lease_at: null,
       settings: null,
       slots: null,
@@ -76,7 +79,7 @@ describe('GET /queues/{queue}', async () => {
     await admin.post(`/api/v1/admin/queues/${queue}/pause`);
     expect(await detail(queue)).toEqual({
       ...nothing,
-      paused_at: expect.any(String),
+      ...{ paused_at: expect.any(String), paused_reason: null, paused_by: 'admin' },
       last_lease_at: null,
       settings: null,
       slots: null,
@@ -91,7 +94,7 @@ describe('GET /queues/{queue}', async () => {
     // Beyond what is walked of the tenant's jobs, but not of the queue's.
     await fillFor('tenant-a', other, WALK_LIMIT + 1);
     expect(await detail(queue)).toMatchObject({
-      by_task: [{ task_name: 'task', waiting: 1, running: 0 }],
+      by_task: [{ task_name: 'task', waiting: 1, scheduled: 0, running: 0 }],
       by_task_exact: true,
       next: [{ id }],
     });

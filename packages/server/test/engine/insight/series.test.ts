@@ -1,8 +1,10 @@
 import type { Series } from '@millrace/contract';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { Client } from '../../support/client.js';
+import { controlClock } from '../../support/clock.js';
+import { cloneDatabase } from '../../support/database.js';
 import { startTestServer, useTestServer, type TestServer } from '../../support/server.js';
-import { cancel, complete, createJob, fail, inSeconds, lease, newQueue } from '../kit.js';
+import { cancel, complete, createJob, fail, inSeconds, lease, leaseOne, newQueue } from '../kit.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -113,5 +115,37 @@ describe('series', async () => {
     const other = (await totals(a, '?queue=other')).created!;
     expect(own).toBeLessThan(100);
     expect(own + other).toBe(150);
+  });
+});
+
+describe('waiting', async () => {
+  const database = await cloneDatabase();
+  afterAll(() => database.drop());
+  const clock = await controlClock(database);
+  const asked = await useTestServer({ config: { mode: 'api' }, database });
+
+  it('counts from when a job was due, existed and was not held by an attempt before', async () => {
+    const [past, released] = [newQueue(), newQueue()];
+    const server = await startTestServer({ config: { mode: 'api' }, database });
+    await createJob(server.a, past, { run_at: '2020-01-01T00:00:00Z' });
+    await lease(server.worker, past);
+    await createJob(server.a, released);
+    await clock.advance(600);
+    const held = await leaseOne(server.worker, released);
+    await clock.advance(60);
+    const { lease_token } = held;
+    expect((await server.worker.post(`/api/v1/jobs/${held.job.id}/release`, { lease_token })).status).toBe(204);
+    await clock.advance(60);
+    await lease(server.worker, released);
+    await server.stop();
+    /** The shortest and the longest of the plot, in whichever steps they were counted. */
+    const waits = async (queue: string): Promise<number[]> => {
+      const { wait_p50: half, wait_p99: most } = (await plot(asked.a, `?queue=${queue}`)).columns;
+      return [Math.min(...half.map((secs) => secs ?? Infinity)), Math.max(...most.map((secs) => secs ?? 0))];
+    };
+    expect((await waits(past))[1]).toBeLessThan(600);
+    const [again, first] = await waits(released);
+    expect(first).toBeGreaterThan(500);
+    expect(again).toBeLessThan(200);
   });
 });

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { Worker } from '@millrace/contract';
+import type { Job, Worker } from '@millrace/contract';
 import { describe, expect, it } from 'vitest';
 import type { Client } from '../../support/client.js';
 import { startTestServer, TENANT_B, useTestServer, type TestServer } from '../../support/server.js';
@@ -18,7 +18,7 @@ import {
   type Leased,
 } from '../kit.js';
 
-const NOTHING = { running: 0, completed: 0, failed: 0, expired: 0, slots: null, tasks: null };
+const NOTHING = { running: 0, running_jobs: [], completed: 0, failed: 0, expired: 0, slots: null, tasks: null };
 
 describe('GET /workers', async () => {
   const server = await useTestServer({ config: { workers: 4 }, intervals: SWEEP_OFTEN });
@@ -44,16 +44,36 @@ describe('GET /workers', async () => {
     const queue = newQueue();
     await createJobs(a, queue, 5, { retry_delay_secs: 3600 });
     const [first, second, third, fourth] = await leaseAs('one', queue, { max_jobs: 4 });
-    await leaseAs('two', queue);
+    const [held] = await leaseAs('two', queue);
     await complete(worker, first!);
     await complete(worker, second!);
     await fail(worker, third!);
     await fail(worker, fourth!, { retryable: false });
     expect(await workers(a, queue)).toEqual([
       { ...NOTHING, worker_id: 'one', queue_name: queue, last_seen_at: expect.any(String), completed: 2, failed: 2 },
-      { ...NOTHING, worker_id: 'two', queue_name: queue, last_seen_at: expect.any(String), running: 1 },
+      {
+        ...{ ...NOTHING, worker_id: 'two', queue_name: queue, last_seen_at: expect.any(String), running: 1 },
+        running_jobs: [{ id: held!.job.id, task_name: 'task', queue, started_at: expect.any(String) }],
+      },
     ]);
     expect(await workers(b, queue)).toEqual([]);
+  });
+
+  it('names the ten jobs that a worker has held longest, of the caller alone', async () => {
+    const queue = newQueue();
+    await createJobs(a, queue, 12);
+    await createJobs(b, queue, 2);
+    const leased: string[] = [];
+    for (let n = 0; n < 14; n++) leased.push((await leaseAs('busy', queue))[0]!.job.id);
+    const own = new Set(
+      ((await a.get(`/api/v1/jobs?queue=${queue}&limit=100`)).body.jobs as Job[]).map(({ id }) => id),
+    );
+    const [busy] = await workers(a, queue);
+    expect(busy).toMatchObject({ running: 12 });
+    expect(busy!.running_jobs.map(({ id }) => id)).toEqual(leased.filter((id) => own.has(id)).slice(0, 10));
+    const [foreign] = await workers(b, queue);
+    expect(foreign!.running_jobs.map(({ id }) => id)).toEqual(leased.filter((id) => !own.has(id)));
+    expect((await workers(admin, queue))[0]!.running_jobs.map(({ id }) => id)).toEqual(leased.slice(0, 10));
   });
 
   it('counts a lease that expired against the worker that held it', async () => {
@@ -64,7 +84,7 @@ describe('GET /workers', async () => {
     expect(await leaseAs('heir', queue, { wait_secs: 30 })).toHaveLength(1);
     const found = new Map((await workers(a, queue)).map((each) => [each.worker_id, each]));
     expect(found.get('lost')).toMatchObject({ ...NOTHING, expired: 1 });
-    expect(found.get('heir')).toMatchObject({ ...NOTHING, running: 1 });
+    expect(found.get('heir')).toMatchObject({ running: 1, completed: 0, expired: 0 });
     expect(Date.parse(found.get('lost')!.last_seen_at)).toBeLessThan(Date.parse(found.get('heir')!.last_seen_at));
   });
 
@@ -96,7 +116,8 @@ describe('GET /workers', async () => {
     await waitFor(b, sleeper, 'running');
     for (const id of body.job_ids as string[]) await waitFor(b, id, 'completed');
     // A job has ended a moment before the pool that ran it hears so.
-    await until(async () => (await count()).completed >= 20, { what: 'all of them to be counted' });
+    const isCounted = ({ completed, failed }: Worker): boolean => completed >= 20 && failed >= 1;
+    await until(async () => isCounted(await count()), { what: 'all of them to be counted' });
     expect(await count()).toMatchObject({ running: 1, completed: 20, failed: 1, expired: 0 });
     await cancel(b, sleeper);
   });

@@ -25,6 +25,8 @@ describe('GET /api/v1/queues', async () => {
       oldest_pending_age_secs: expect.any(Number),
       retrying: 0,
       paused_at: null,
+      paused_reason: null,
+      paused_by: null,
       last_lease_at: null,
       settings: null,
     });
@@ -67,6 +69,8 @@ describe('GET /api/v1/queues', async () => {
       oldest_pending_age_secs: null,
       retrying: 0,
       paused_at: null,
+      paused_reason: null,
+      paused_by: null,
       last_lease_at: null,
       settings: null,
     });

@@ -6,15 +6,17 @@ import { KEY_A, startTestServer } from '../../support/server.js';
 import { inspect } from '../../../src/store/migrations/inspect.js';
 import { until } from '../../support/until.js';
 import { startAnotherServer } from '../another-server.js';
+import { blockLeaseOf } from '../blocking.js';
 import * as kit from '../kit.js';
 import { complete, createJob, fail, idsOf, lease, newQueue, SWEEP_OFTEN, type Leased } from '../kit.js';
+import { perform } from '../operations/operation-kit.js';
 
 describe('limits by key', async () => {
   const database = await cloneDatabase();
   const clock = await controlClock(database);
   const server = await startTestServer({ database, config: { workers: 1 }, intervals: SWEEP_OFTEN });
   const other = await startAnotherServer(database, { workers: 1 });
-  const { a, b, worker } = server;
+  const { a, b, worker, admin } = server;
   const a2 = createClient(other.apiUrl!, KEY_A);
   afterAll(async () => {
     await other.stop();
@@ -64,6 +66,34 @@ describe('limits by key', async () => {
     await complete(worker, third);
     await complete(worker, first[1]!);
     await finish(queue, ids[3]!);
+  });
+
+  it('lets in whoever joined the line while the job before him was ending', async () => {
+    const queue = newQueue();
+    await createJob(a, queue, of('k', 1));
+    const held = await one(queue);
+    // The completion has begun, and has not seen the job that comes now.
+    const block = await blockLeaseOf(database, held.job.id);
+    const completed = complete(worker, held);
+    await block.held();
+    const waiting = await createJob(a, queue, of('k', 1));
+    await none(queue);
+    await block.release();
+    await completed;
+    await finish(queue, waiting);
+  });
+
+  it('says how many of a key run, of which none do once they have ended', async () => {
+    const queue = newQueue();
+    await createJob(a, queue, of('k', 2));
+    const running = async (): Promise<number> => {
+      const { body } = await a.get(`/api/v1/limits?queue=${queue}`);
+      return body.limits[0].running as number;
+    };
+    const held = await one(queue);
+    expect(await running()).toBe(1);
+    await complete(worker, held);
+    expect(await running()).toBe(0);
   });
 
   it('lets those of a higher priority in first, then those that are due earlier', async () => {
@@ -132,6 +162,28 @@ describe('limits by key', async () => {
     await complete(worker, held);
     await finish(queue, third);
     expect(await kit.getJob(a, waiting)).toMatchObject({ status: 'cancelled', delivery_count: 0 });
+  });
+
+  it('a bulk cancellation finds those that wait in line, and leaves the line to who comes after', async () => {
+    const { queue, held, waiting } = await oneOfTwo();
+    const third = await createJob(a, queue, of('k', 1));
+    const operation = await perform(a, { action: 'cancel_jobs', filter: { queue, status: 'pending' } });
+    expect(operation).toMatchObject({ status: 'completed', done: 2 });
+    for (const id of [waiting, third]) expect(await kit.getJob(a, id)).toMatchObject({ status: 'cancelled' });
+    const last = await createJob(a, queue, of('k', 1));
+    await none(queue);
+    await complete(worker, held);
+    await finish(queue, last);
+  });
+
+  it('while the queue is paused nobody gets a job of the key; then the line goes on', async () => {
+    const { queue, held, waiting } = await oneOfTwo();
+    expect((await admin.post(`/api/v1/admin/queues/${queue}/pause`)).status).toBe(204);
+    await complete(worker, held);
+    await until(async () => (await why(waiting)).reason === 'queue_paused', { what: 'the next one to be let in' });
+    await none(queue);
+    expect((await admin.post(`/api/v1/admin/queues/${queue}/resume`)).status).toBe(204);
+    await finish(queue, waiting);
   });
 
   it('a released job waits in line like any other', async () => {
@@ -372,17 +424,23 @@ describe('limits by key', async () => {
   });
 
   it('doctor finds room that nobody holds, and jobs that wait for none', async () => {
-    const { queue, held, waiting } = await oneOfTwo();
-    await database.query(`UPDATE millrace.limits SET running = running + 1, most = 5 WHERE queue = $1`, [queue]);
+    const queue = newQueue();
+    await createJob(a, queue, of('k', 5));
+    const held = await one(queue);
+    const admitted = await createJob(a, queue, of('k', 5));
+    const put = (later: string, line: string): Promise<unknown> =>
+      database.query(`UPDATE millrace.ready SET later = ${later}, waits_for = ${line} WHERE id = $1`, [admitted]);
+    // Back into a line, which nobody was told.
+    await put('false', 'limits[1]');
     const { checks } = await inspect(database.url);
     const found = checks.filter(({ violations }) => violations > 0);
     expect(found.map(({ check, violations }) => [check, violations])).toEqual([
       ['limit_counts_what_holds_room', 1],
       ['waiting_job_waits_for_room', 1],
     ]);
-    await database.query(`UPDATE millrace.limits SET running = running - 1, most = 1 WHERE queue = $1`, [queue]);
+    await put('NULL', 'NULL');
     await complete(worker, held);
-    await finish(queue, waiting);
+    await finish(queue, admitted);
   });
 
   it('gives back room that a process of an earlier version left behind', async () => {

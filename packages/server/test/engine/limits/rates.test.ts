@@ -6,6 +6,7 @@ import { KEY_A, startTestServer } from '../../support/server.js';
 import { inspect } from '../../../src/store/migrations/inspect.js';
 import { until } from '../../support/until.js';
 import { startAnotherServer } from '../another-server.js';
+import { suspend } from '../durable/kit.js';
 import * as kit from '../kit.js';
 import { complete, fail, idsOf, lease, newQueue, SWEEP_OFTEN, type Leased } from '../kit.js';
 
@@ -134,6 +135,17 @@ describe('rates of keys', async () => {
     const id = await createJob(a, queue, of('k', HOURLY, { retry_delay_secs: 1, jitter_factor: 0 }));
     await fail(worker, await one(queue));
     await clock.advance(60);
+    await until(async () => (await a.get(`/api/v1/jobs/${id}/why`)).body.reason === 'rate_limited');
+    await none(queue);
+    await clock.advance(3600);
+    expect((await one(queue)).job).toMatchObject({ id, delivery_count: 2 });
+  });
+
+  it('so does a durable job that goes on after its sleep', async () => {
+    const queue = newQueue();
+    const id = await createJob(a, queue, of('k', HOURLY));
+    await suspend(worker, await one(queue), { checkpoint: 'pause', delay_secs: 60 });
+    await clock.advance(61);
     await until(async () => (await a.get(`/api/v1/jobs/${id}/why`)).body.reason === 'rate_limited');
     await none(queue);
     await clock.advance(3600);

@@ -106,7 +106,8 @@ describe('cancelling while steps end', () => {
 
   it('leaves a legal end, whoever comes first', async () => {
     const outcomes = new Set<string>();
-    for (let round = 0; round < Math.min(cases(60), 60); round++) {
+    // If one side always won, nothing would have been tried.
+    for (let round = 0; round < Math.min(cases(60), 60) || outcomes.size < 2; round++) {
       const id = await workflows.create(GRAPH);
       const roots = await Promise.all(['a', 'b', 'e'].map((name) => remote.take(id, name)));
       // Reports and cancellation start some turns of the event loop apart, so that each gets ahead of the others now
@@ -129,8 +130,6 @@ describe('cancelling while steps end', () => {
       outcomes.add(status);
     }
     await expectLegal(database, { ended: true });
-    // If one side always won, nothing would have been tried.
-    expect(outcomes.size).toBeGreaterThan(1);
   });
 
   it('finds a job that a worker keeps taking and giving back', async () => {

@@ -1,4 +1,4 @@
-import { WorkflowSummary } from '@millrace/contract';
+import { STEP_STATUSES, WorkflowSummary } from '@millrace/contract';
 import { describe, expect, it } from 'vitest';
 import { useTestServer } from '../../support/server.js';
 import { comparable } from '../kit.js';
@@ -130,7 +130,9 @@ describe('listing workflows', async () => {
     await remote.complete(id, 'x', { secret: 'r' });
     const { steps: _, context: __, ...record } = await workflows.get(id);
     const reply = await a.get('/api/v1/workflows?name=summed&view=summary');
-    expect(reply.body.workflows).toEqual([{ ...record, steps_total: 3, steps_ended: 1 }]);
+    const steps = { pending: 2, running: 0, completed: 1, failed: 0, cancelled: 0, skipped: 0 };
+    const counts = { steps_total: 3, steps_ended: 1, steps_by_status: steps, failed_step: null };
+    expect(reply.body.workflows).toEqual([{ ...record, ...counts }]);
     expect(Object.keys(reply.body.workflows[0] as object).sort()).toEqual(
       Object.keys(WorkflowSummary.properties).sort(),
     );
@@ -139,6 +141,45 @@ describe('listing workflows', async () => {
     const [ended] = (await page('view=summary&status=failed&name=summed')).workflows;
     expect(ended).toMatchObject({ id, status: 'failed', steps_total: 3, steps_ended: 3 });
     expect(ids(await page('view=summary&limit=100'))).toEqual(ids(await page('view=full&limit=100')));
+  });
+
+  it('counts the steps in each state as a look at them does', async () => {
+    const error = `\n  first ${'é'.repeat(300)}\r\nsecond`;
+    const id = await workflows.create({
+      name: 'counted',
+      steps: [
+        step('done'),
+        step('lost', [], { on_failure: 'skip' }),
+        step('after', ['lost']),
+        step('runs'),
+        step('retries', [], { config: { retry_delay_secs: 3600 } }),
+        { name: 'asks', wait: { signal: 'go', timeout_secs: 3600 } },
+        step('blocked', ['runs']),
+        step('waits', ['done']),
+        step('late', ['waits'], { on_failure: 'continue' }),
+      ],
+    });
+    await remote.fail(id, 'lost', { error });
+    await remote.fail(id, 'retries', { retryable: true });
+    await remote.take(id, 'runs');
+    await remote.complete(id, 'done');
+    const summary = async (): Promise<any> => (await page('view=summary&name=counted')).workflows[0];
+    const shown = await summary();
+    const statuses = Object.values(await workflows.statuses(id));
+    const counted = Object.fromEntries(
+      STEP_STATUSES.map((status) => [status, statuses.filter((each) => each === status).length]),
+    );
+    expect(shown.steps_by_status).toEqual(counted);
+    expect(counted).toEqual({ pending: 3, running: 3, completed: 1, failed: 1, cancelled: 0, skipped: 1 });
+    expect(shown.failed_step).toEqual({ name: 'lost', error: `first ${'é'.repeat(194)}` });
+    // The first to fail stays the one that is named.
+    await remote.complete(id, 'waits');
+    await remote.fail(id, 'late', { error: 'another' });
+    expect(await summary()).toMatchObject({ failed_step: { name: 'lost' }, steps_by_status: { failed: 2 } });
+    await workflows.cancel(id);
+    expect((await summary()).steps_by_status).toEqual({
+      ...{ pending: 0, running: 0, completed: 2, failed: 2, cancelled: 4, skipped: 1 },
+    });
   });
 
   it('clamps numbers and refuses what is none', async () => {

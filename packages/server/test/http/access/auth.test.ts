@@ -231,7 +231,7 @@ describe('only static keys', () => {
       dev: false,
       apiKeys: new Map([[KEY_A, 'tenant-a']]),
       readKeys: new Map(),
-      adminTokens: [],
+      adminTokens: new Map(),
       jwtSecrets: [],
       workerTokens: new Map([[WORKER_TOKEN, null]]),
     };
@@ -248,7 +248,7 @@ describe('a key beyond ASCII', () => {
       dev: false,
       apiKeys: new Map([['clé', 'acme']]),
       readKeys: new Map(),
-      adminTokens: [],
+      adminTokens: new Map(),
       jwtSecrets: [],
       workerTokens: new Map(),
     };
@@ -264,7 +264,7 @@ describe('development mode', async () => {
     dev: true,
     apiKeys: new Map([[KEY_A, 'tenant-a']]),
     readKeys: new Map(),
-    adminTokens: [],
+    adminTokens: new Map(),
     jwtSecrets: [],
     workerTokens: new Map([[WORKER_TOKEN, null]]),
   };

@@ -26,6 +26,8 @@ describe('lists', async () => {
       statuses: [],
       queue: null,
       task: null,
+      error: null,
+      metadata: null,
       workflowId: null,
       parentId: null,
       idempotencyKey: null,

@@ -46,6 +46,8 @@ describe('system routes', async () => {
       oldest_pending_age_secs: 1,
       retrying: 1,
       paused_at: null,
+      paused_reason: null,
+      paused_by: null,
       last_lease_at: null,
       settings: null,
     },

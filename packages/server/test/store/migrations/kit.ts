@@ -18,16 +18,20 @@ export async function database(): Promise<TestDatabase> {
 /** As an older program left it: the first `n` migrations and their entries. */
 export async function migratedTo(n: number): Promise<TestDatabase> {
   const old = await database();
-  await old.query('CREATE SCHEMA millrace');
-  await old.query(
+  await applyFirst(old, n);
+  return old;
+}
+
+export async function applyFirst(db: TestDatabase, n: number): Promise<void> {
+  await db.query('CREATE SCHEMA millrace');
+  await db.query(
     `CREATE TABLE millrace.migrations
        (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`,
   );
   for (const { version, name, sql } of MIGRATIONS.slice(0, n)) {
-    await old.query(sql);
-    await old.query('INSERT INTO millrace.migrations (version, name) VALUES ($1, $2)', [version, name]);
+    await db.query(sql);
+    await db.query('INSERT INTO millrace.migrations (version, name) VALUES ($1, $2)', [version, name]);
   }
-  return old;
 }
 
 export const recorded = async (db: TestDatabase): Promise<string[]> =>

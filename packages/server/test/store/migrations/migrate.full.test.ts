@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { migrate, SchemaError, schemaState } from '../../../src/store/migrations/migrate.js';
+import { LOCK, migrate, SchemaError, schemaState } from '../../../src/store/migrations/migrate.js';
 import type { TestDatabase } from '../../support/database.js';
 import { lockWaits } from '../../support/lock-waits.js';
 import { startTestServer } from '../../support/server.js';
@@ -140,6 +140,49 @@ describe('a migration that has to wait for others', () => {
     await serving.query('COMMIT');
     await serving.end();
     expect(await migrating).toEqual({ applied: NAMES.slice(8), current: NEWEST });
+  });
+});
+
+describe('a process that waits for another one to migrate', () => {
+  /** Another process, which has taken the lock. */
+  async function migrating(db: TestDatabase): Promise<pg.Client> {
+    const other = new pg.Client({ connectionString: db.url });
+    await other.connect();
+    await other.query(`SELECT pg_advisory_lock(${LOCK})`);
+    return other;
+  }
+
+  /** How many processes have found it taken, and are between two tries. */
+  const tries = async (db: TestDatabase): Promise<number> => {
+    const [row] = await db.query<{ n: number }>(
+      `SELECT count(*)::int AS n FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'millrace-migrate' AND state = 'idle'
+         AND query = 'COMMIT'`,
+    );
+    return row!.n;
+  };
+
+  it('goes on by itself if the other one ends', async () => {
+    const db = await migratedTo(30);
+    const other = await migrating(db);
+    const waiting = migrate(db.url);
+    await until(async () => (await tries(db)) > 0, { what: 'it to find the lock taken' });
+    expect(await recorded(db)).toHaveLength(30);
+    await other.end();
+    expect(await waiting).toEqual({ applied: NAMES.slice(30), current: NEWEST });
+  });
+
+  it('says that the database is out of reach if its connection is lost meanwhile', async () => {
+    const db = await migratedTo(30);
+    const other = await migrating(db);
+    onTestFinished(() => other.end());
+    const waiting = expect(migrate(db.url)).rejects.toMatchObject({ code: 'unavailable' });
+    await until(async () => (await tries(db)) > 0, { what: 'it to find the lock taken' });
+    await db.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'millrace-migrate'`,
+    );
+    await waiting;
   });
 });
 

@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest';
-import { compare, migrate, refusal, SchemaError, schemaState } from '../../../src/store/migrations/migrate.js';
+import pg from 'pg';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { compare, LOCK, migrate, refusal, SchemaError, schemaState } from '../../../src/store/migrations/migrate.js';
 import { schemaText } from '../schema-text.js';
-import { database, migratedTo, MIGRATIONS, NAMES, NEWEST, recorded, refusedStart } from './kit.js';
+import { applyFirst, database, migratedTo, MIGRATIONS, NAMES, NEWEST, recorded, refusedStart } from './kit.js';
 
 describe('migrations', () => {
   it('are numbered from 1 without a gap', () => {
@@ -23,6 +24,27 @@ describe('migrations', () => {
     expect(new Set(reports.map(({ current }) => current))).toEqual(new Set([NEWEST]));
     expect(await recorded(db)).toEqual(NAMES);
     expect(await schemaState(db.url)).toEqual({ kind: 'current', found: NEWEST, expected: NEWEST });
+  });
+
+  it('are found done by a process that another overtakes between its transaction and the lock', async () => {
+    const db = await database();
+    const other = new pg.Client({ connectionString: db.url });
+    await other.connect();
+    onTestFinished(() => other.end());
+    await other.query(`SELECT pg_advisory_lock(${LOCK})`);
+    const query = Reflect.get(pg.Client.prototype, 'query') as (...args: unknown[]) => Promise<unknown>;
+    let tries = 0;
+    const overtaken: (...args: unknown[]) => unknown = async function (this: pg.Client, ...args) {
+      // The second, when the session has looked for the schema before, and remembers that there was none.
+      if (String(args[0]).includes('pg_try_advisory') && ++tries === 2) {
+        await applyFirst(db, 1);
+        await other.query(`SELECT pg_advisory_unlock(${LOCK})`);
+      }
+      return query.apply(this, args);
+    };
+    const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(overtaken);
+    onTestFinished(() => spy.mockRestore());
+    expect(await migrate(db.url)).toEqual({ applied: NAMES.slice(1), current: NEWEST });
   });
 
   it('leave nothing behind where they fail, and go on from there', async () => {

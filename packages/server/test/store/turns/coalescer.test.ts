@@ -1,3 +1,4 @@
+import { DEADLINE_MS } from '@millrace/tools-shared';
 import { describe, expect, it } from 'vitest';
 import { Coalescer } from '../../../src/store/turns/coalescer.js';
 
@@ -20,10 +21,13 @@ class Answers {
   }
 }
 
+/** Nobody gives up, however long a turn of the event loop takes. */
+const patient = (restMs: () => number = () => 0): Coalescer => new Coalescer(restMs, DEADLINE_MS);
+
 describe('questions asked by many', () => {
   it('run one at a time, and who comes meanwhile shares the next answer', async () => {
     const answers = new Answers();
-    const coalescer = new Coalescer();
+    const coalescer = patient();
     const first = coalescer.ask('q', answers.answer);
     const others = Array.from({ length: 50 }, () => coalescer.ask('q', answers.answer));
     expect(answers.given).toBe(1);
@@ -41,7 +45,7 @@ describe('questions asked by many', () => {
 
   it('do not wait for other questions', async () => {
     const answers = new Answers();
-    const coalescer = new Coalescer();
+    const coalescer = patient();
     void coalescer.ask('one', answers.answer);
     void coalescer.ask('two', answers.answer);
     expect(answers.given).toBe(2);
@@ -49,7 +53,7 @@ describe('questions asked by many', () => {
 
   it('fail alone: the next answer is asked for all the same', async () => {
     const answers = new Answers();
-    const coalescer = new Coalescer();
+    const coalescer = patient();
     const first = coalescer.ask('q', answers.answer);
     const second = coalescer.ask('q', answers.answer);
     const failed = expect(first).rejects.toThrow('lost');
@@ -73,7 +77,7 @@ describe('questions asked by many', () => {
 
   it('lets a question rest, and whoever asks it meanwhile shares the answer', async () => {
     const rests = [0, 20, 20];
-    const coalescer = new Coalescer(() => rests.shift()!);
+    const coalescer = patient(() => rests.shift()!);
     const asked: number[] = [];
     const ask = (): Promise<number> => coalescer.ask('how many', async () => asked.push(performance.now()));
     await ask();

@@ -1,3 +1,4 @@
+import { DEADLINE_MS } from '@millrace/tools-shared';
 import { describe, expect, it } from 'vitest';
 import { ReadPace, type ReadKind } from '../../../src/store/turns/read-pace.js';
 import { ReadTurns, type EndTurn } from '../../../src/store/turns/read-turns.js';
@@ -27,8 +28,8 @@ class Readers {
   }
 }
 
-const readers = (slots: number, waitMs?: number): Readers =>
-  new Readers(new ReadTurns({ slots, ...(waitMs !== undefined && { waitMs }) }));
+/** Nobody gives up, however long a turn of the event loop takes. */
+const readers = (slots: number): Readers => new Readers(new ReadTurns({ slots, waitMs: DEADLINE_MS }));
 
 describe('turns of reads', () => {
   it('leave to others what one tenant may not have', async () => {
@@ -93,7 +94,7 @@ describe('turns of reads', () => {
   it('wait while their tenant rests, others do not, and the end of the rest starts them', async () => {
     let ms = 0;
     const pace = new ReadPace(() => ms);
-    const turns = new ReadTurns({ slots: 2, pace });
+    const turns = new ReadTurns({ slots: 2, pace, waitMs: DEADLINE_MS });
     pace.pageTook('a', 1_010, 1024 * 1024);
     const later = turns.take('a', 'page');
     expect(turns.waiting).toBe(1);

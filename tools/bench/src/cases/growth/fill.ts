@@ -75,7 +75,14 @@ export async function insertJobs(
 
 /** Registers tenants. From now on they are those that `insertJobs` chooses from. */
 export async function registerTenants(database: Pick<BenchDatabase, 'query'>, count: number): Promise<void> {
-  const names = Array.from({ length: count }, (_, n) => tenantName(n));
+  await registerNames(
+    database,
+    Array.from({ length: count }, (_, n) => tenantName(n)),
+  );
+}
+
+/** The same for tenants of these names. */
+export async function registerNames(database: Pick<BenchDatabase, 'query'>, names: readonly string[]): Promise<void> {
   const buckets = names.map(bucketOf);
   await database.query(
     `INSERT INTO millrace.tenants (tenant, bucket) SELECT * FROM unnest($1::text[], $2::int[]) ON CONFLICT DO NOTHING`,

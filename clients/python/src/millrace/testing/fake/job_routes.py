@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...shared.uuid7 import uuid7
@@ -90,12 +92,31 @@ def _logs(request: FakeRequest) -> Reply:
     return 200, log_page(job, attempt, after)
 
 
+_METADATA = "metadata."
+
+
+def _has_error(job: Mapping[str, Any], text: str) -> bool:
+    return job["status"] in ("failed", "retrying") and text.lower() in (job["error_message"] or "").lower()
+
+
+def _has_metadata(name: str) -> Callable[[Mapping[str, Any], str], bool]:
+    field = name.removeprefix(_METADATA)
+
+    def matches(job: Mapping[str, Any], value: str) -> bool:
+        found = job["metadata"].get(field)
+        return field in job["metadata"] and (found if isinstance(found, str) else json.dumps(found)) == value
+
+    return matches
+
+
 def _list(request: FakeRequest) -> Reply:
     records = [job.record for job in request.store.jobs.values()]
     filters = {
         "status": lambda job, value: job["status"] in value.split(","),
         "queue": same("queue_name"),
         "task": same("task_name"),
+        "error": _has_error,
+        **{name: _has_metadata(name) for name in request.query if name.startswith(_METADATA)},
         "workflow_id": same("workflow_id"),
         "parent_job_id": lambda job, value: job.get("parent_job_id") == value,
         "idempotency_key": same("idempotency_key"),
@@ -229,6 +250,8 @@ def _queues(request: FakeRequest) -> Reply:
                 "retrying": len([job for job in waiting if job.record["status"] == "retrying"]),
                 "oldest_pending_age_secs": oldest,
                 "paused_at": None,
+                "paused_reason": None,
+                "paused_by": None,
                 "last_lease_at": None,
             }
         )

@@ -124,6 +124,7 @@ def _whoami(request: FakeRequest) -> Reply:
     return 200, {
         **{"kind": "developer", "tenant_id": TENANT, "read_only": False, "dev": True, "version": "0.2.0"},
         **{"default_queue": "default", "retention_hours": None, "now": request.store.clock.text()},
+        "trace_url": None,
         "features": _FEATURES,
     }
 

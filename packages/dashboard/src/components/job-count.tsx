@@ -1,0 +1,20 @@
+import type { ReactNode } from 'react';
+import { number } from '../lib/format.js';
+import { FilterLink } from './links.js';
+
+interface JobCountProps {
+  readonly n: number;
+  /** The list of jobs that it counts, if there is one. */
+  readonly filter?: Readonly<Record<string, string>>;
+}
+
+/** How many jobs, as a link to them. None leads nowhere, and does not look as if it did. */
+export function JobCount({ n, filter }: JobCountProps): ReactNode {
+  if (n === 0) return <span className="zero">0</span>;
+  if (filter === undefined) return number(n);
+  return (
+    <FilterLink to="/jobs" filter={filter}>
+      {number(n)}
+    </FilterLink>
+  );
+}

@@ -1,0 +1,37 @@
+import type { Series } from '@millrace/contract';
+import { roughly } from './format.js';
+
+/** How fast jobs come into a queue and leave it, by the minute. */
+export interface Flow {
+  readonly in: number;
+  readonly out: number;
+}
+
+/** Long enough to be steady, short enough to be about now. */
+const WINDOW_SECS = 300;
+
+/** Of the last five minutes. The last step is still being written. */
+export function flowOf({ step_secs, columns }: Series): Flow {
+  const steps = Math.max(1, Math.round(WINDOW_SECS / step_secs));
+  const perMinute = (values: readonly number[]): number => {
+    const window = values.slice(-steps - 1, -1);
+    const total = window.reduce((sum, n) => sum + n, 0);
+    return window.length === 0 ? 0 : (total * 60) / (window.length * step_secs);
+  };
+  return { in: perMinute(columns.created), out: perMinute(columns.completed) + perMinute(columns.failed) };
+}
+
+/** "12/min", "0.4/min". */
+export const rateWords = (perMinute: number): string =>
+  perMinute === 0 ? '0/min' : `${perMinute < 10 ? Number(perMinute.toFixed(1)) || '< 0.1' : Math.round(perMinute)}/min`;
+
+/** Differences below this part of the rate are chance. */
+const STEADY = 0.02;
+
+/** How long until nothing waits, at this rate. */
+export function drainWords(waiting: number, { in: coming, out: leaving }: Flow): string {
+  if (waiting === 0) return '–';
+  const net = leaving - coming;
+  if (net <= leaving * STEADY) return leaving === 0 ? 'not moving' : net < -leaving * STEADY ? 'growing' : 'holding';
+  return roughly((waiting / net) * 60_000);
+}

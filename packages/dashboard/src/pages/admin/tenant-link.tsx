@@ -1,0 +1,19 @@
+import type { ReactNode } from 'react';
+import { useOpenTenant } from '../../shell/reading-as.js';
+
+interface TenantLinkProps {
+  readonly tenant: string;
+  /** The page to open is that of this queue. */
+  readonly queue?: string;
+  readonly className?: string;
+}
+
+/** The name of a tenant, which opens its pages for reading. */
+export function TenantLink({ tenant, queue, className = 'link' }: TenantLinkProps): ReactNode {
+  const open = useOpenTenant();
+  return (
+    <button type="button" className={className} title={`Read as ${tenant}`} onClick={() => open(tenant, queue)}>
+      {tenant}
+    </button>
+  );
+}

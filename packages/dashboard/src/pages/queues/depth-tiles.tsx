@@ -1,0 +1,94 @@
+import type { QueueDepth, QueueDetail, Series } from '@millrace/contract';
+import type { ReactNode } from 'react';
+import { useRead } from '../../api/hooks.js';
+import { Meter } from '../../components/charts/meter.js';
+import { Changed } from '../../components/changed.js';
+import { FilterLink } from '../../components/links.js';
+import { Time } from '../../components/time.js';
+import { drainWords, flowOf, rateWords, type Flow } from '../../lib/flow.js';
+import { number, roughly } from '../../lib/format.js';
+
+/** Rates change when the server has written the next step. */
+const RATE_POLL_MS = 15_000;
+
+interface DepthTilesProps {
+  readonly depth: QueueDepth;
+  readonly slots: QueueDetail['slots'];
+}
+
+/** What the queue holds, how fast it goes, and who could do more. */
+export function DepthTiles({ depth, slots }: DepthTilesProps): ReactNode {
+  const { queue } = depth;
+  const { data } = useRead<Series>('/series', { query: { queue }, pollMs: RATE_POLL_MS, keepPrevious: false });
+  const flow = data === undefined ? null : flowOf(data);
+  const age = depth.oldest_pending_age_secs;
+  return (
+    <ul className="tiles depth" aria-label="What the queue holds">
+      <JobTile name="waiting" n={depth.pending} filter={{ queue, status: 'pending' }} />
+      <JobTile name="running" n={depth.running} filter={{ queue, status: 'running' }} />
+      <JobTile name="retrying" n={depth.retrying} filter={{ queue, status: 'retrying' }} />
+      <JobTile name="scheduled" n={depth.scheduled} filter={{ queue, status: 'pending' }} />
+      <Tile name="oldest waiting">{age === null ? '–' : roughly(age * 1000)}</Tile>
+      {flow !== null && <FlowTiles flow={flow} waiting={depth.pending} />}
+      {slots !== null && (
+        <Tile name="slots in use" about={<Meter done={slots.in_use} of={slots.offered} isBare />}>
+          {number(slots.in_use)} of {number(slots.offered)}
+        </Tile>
+      )}
+      <Tile name="a worker last asked">
+        <Time at={depth.last_lease_at} otherwise="not today" />
+      </Tile>
+    </ul>
+  );
+}
+
+const FlowTiles = ({ flow, waiting }: { readonly flow: Flow; readonly waiting: number }): ReactNode => (
+  <>
+    <Tile name="comes in" about="last 5 min">
+      {rateWords(flow.in)}
+    </Tile>
+    <Tile name="goes out" about="last 5 min">
+      {rateWords(flow.out)}
+    </Tile>
+    <Tile name="empty in" about="at this rate">
+      {drainWords(waiting, flow)}
+    </Tile>
+  </>
+);
+
+interface TileProps {
+  readonly name: string;
+  readonly about?: ReactNode;
+  readonly children: ReactNode;
+}
+
+const Tile = ({ name, about, children }: TileProps): ReactNode => (
+  <li>
+    <span className="tile">
+      <span className="quiet">{name}</span>
+      <span className="figure">{children}</span>
+      {about !== undefined && <span className="about">{about}</span>}
+    </span>
+  </li>
+);
+
+interface JobTileProps {
+  readonly name: string;
+  readonly n: number;
+  readonly filter: Readonly<Record<string, string>>;
+}
+
+/** None leads nowhere. */
+const JobTile = ({ name, n, filter }: JobTileProps): ReactNode =>
+  n === 0 ? (
+    <Tile name={name}>
+      <span className="zero">0</span>
+    </Tile>
+  ) : (
+    <li>
+      <FilterLink to="/jobs" filter={filter}>
+        <span className="quiet">{name}</span>
+        <Changed className="figure" value={number(n)} />
+      </FilterLink>
+    </li>
+  );

@@ -1,0 +1,213 @@
+import type { Page } from 'playwright-core';
+import { afterEach, describe, expect, test } from 'vitest';
+import { startTestServer } from '../../../server/test/support/server.js';
+import { hasBrowser, seriousFindings, useStage } from '../support/browser.js';
+
+const STEP_SECS = 15;
+const STEPS = 240;
+
+type Columns = Readonly<Record<string, (index: number) => number | null>>;
+
+/** What `/series` answers: an hour in steps of 15 seconds, with these columns and nothing else. */
+function seriesOf(columns: Columns): object {
+  const from = new Date(Math.floor(Date.now() / 15_000 - STEPS) * 15_000).toISOString();
+  const names = ['created', 'completed', 'failed', 'retried'];
+  const times = ['wait_p50', 'wait_p95', 'wait_p99', 'run_p50', 'run_p95', 'run_p99'];
+  const values = (name: string, otherwise: number | null): (number | null)[] =>
+    Array.from({ length: STEPS }, (_, index) => columns[name]?.(index) ?? otherwise);
+  return {
+    from,
+    step_secs: STEP_SECS,
+    columns: Object.fromEntries([
+      ...names.map((name) => [name, values(name, 0)] as const),
+      ...times.map((name) => [name, values(name, null)] as const),
+    ]),
+  };
+}
+
+const stuck = (queue: string, secs: number): object => ({
+  ...{ queue, pending: 3, scheduled: 0, running: 0, retrying: 0, oldest_pending_age_secs: secs },
+  ...{ paused_at: null, paused_reason: null, paused_by: null, last_lease_at: null, settings: null },
+});
+
+describe.skipIf(!hasBrowser)('the overview of the dashboard', async () => {
+  const stage = await useStage();
+  const { server } = stage;
+  afterEach(() => stage.quiet());
+
+  /** The overview, with some answers of the server replaced before it asks for them. */
+  const overview = async (answers: Readonly<Record<string, (url: URL) => object>>): Promise<Page> => {
+    const page = await stage.visit('/operations', { alone: true });
+    await page.getByRole('heading', { name: 'Operations' }).waitFor();
+    for (const [path, answer] of Object.entries(answers)) {
+      await page.route(
+        (url) => url.pathname === `/api/v1${path}`,
+        (route) => route.fulfill({ json: answer(new URL(route.request().url())) }),
+      );
+    }
+    await page.goto(`${server.url}/ui/`);
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    return page;
+  };
+
+  test('one card has the three worst things, the rest on request, each with what to do', async () => {
+    const queues = Array.from({ length: 8 }, (_, n) => stuck(`queue-${n}`, 600 + n * 60));
+    const page = await overview({ '/queues': () => ({ queues }) });
+    const lines = page.getByRole('list', { name: 'Needs attention' }).getByRole('listitem');
+    await expect.poll(() => lines.count()).toBe(3);
+    expect(await lines.first().textContent()).toContain('queue-7: the oldest of 3 waiting jobs waits 17 min');
+    await page.getByRole('button', { name: '5 more' }).click();
+    expect(await lines.count()).toBe(8);
+    expect(await seriousFindings(page)).toEqual([]);
+    await lines.last().getByRole('link', { name: 'See' }).click();
+    await page.waitForURL('**/queues/queue-0');
+  });
+
+  test('a queue is paused from the card by whoever may', async () => {
+    const who = (await server.a.get('/api/v1/whoami')).body as object;
+    const answers = { '/queues': () => ({ queues: [stuck('slow', 600)] }), '/dlq/groups': () => ({ groups: [] }) };
+    const line = (page: Page) => page.getByRole('list', { name: 'Needs attention' }).getByRole('listitem');
+    const pause = (page: Page) => line(page).getByRole('button', { name: 'Pause slow' });
+    const tenant = await overview(answers);
+    await line(tenant).waitFor();
+    expect(await pause(tenant).count()).toBe(0);
+    const page = await overview({ ...answers, '/whoami': () => ({ ...who, kind: 'developer' }) });
+    await pause(page).click();
+    await page.getByRole('dialog', { name: 'Pause slow?' }).getByRole('button', { name: 'Pause slow' }).waitFor();
+  });
+
+  test('what is put aside stays away until it changes', async () => {
+    let age = 600;
+    const page = await overview({ '/queues': () => ({ queues: [stuck('slow', age)] }) });
+    const line = page.getByRole('list', { name: 'Needs attention' }).getByText('slow: the oldest');
+    await line.waitFor();
+    await page.getByRole('button', { name: /^Put aside until it changes: slow/ }).click();
+    await page.getByText('Nothing needs attention.').waitFor();
+    await page.reload();
+    await page.getByText('1 line put aside: bring back').waitFor();
+    expect(await line.count()).toBe(0);
+    // Twice as long as it was.
+    age = 2000;
+    await line.waitFor();
+    expect(await page.getByText('put aside: bring back').count()).toBe(0);
+  });
+
+  test('dead letters are replayed from the card, after a dry run', async () => {
+    await server.a.post('/api/v1/jobs', { task_name: 'send_mail', config: { queue: 'mail', max_retries: 0 } });
+    const { body } = await server.worker.post('/api/v1/queues/mail/lease', { worker_id: 'w' });
+    const [{ job, lease_token }] = body.jobs;
+    await server.worker.post(`/api/v1/jobs/${job.id}/fail`, { lease_token, error: 'smtp: refused' });
+    const page = await stage.visit('/', { alone: true });
+    const line = page.getByRole('listitem').filter({ hasText: 'smtp: refused' });
+    await line.getByRole('button', { name: 'Replay…' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Replay 1 dead letter' }).click();
+    await page.waitForURL('**/operations/*');
+  });
+
+  test('the icon of the tab shows trouble, and that it is over', async () => {
+    let queues = [stuck('slow', 600)];
+    const page = await overview({ '/queues': () => ({ queues }), '/dlq/groups': () => ({ groups: [] }) });
+    const icon = (): Promise<string | null> => page.locator('link[rel=icon]').getAttribute('href');
+    await expect.poll(icon).toMatch(/\/assets\/icon-trouble-[\w-]+\.svg$/);
+    expect((await page.request.get((await icon())!)).ok()).toBe(true);
+    await page.getByRole('link', { name: /^Overview.*something needs attention/ }).waitFor();
+    queues = [];
+    await expect.poll(icon).toMatch(/\/assets\/icon-(?!trouble)[\w-]+\.svg$/);
+  });
+
+  test('a lone outlier is marked, and does not flatten the plot of waiting times', async () => {
+    const series = seriesOf({
+      wait_p50: (index) => (index === 40 ? 0.5 : index > 120 ? 0.2 : null),
+      wait_p95: (index) => (index > 120 ? 1.2 : null),
+      wait_p99: (index) => (index === 200 ? 23 * 86_400 : index > 120 ? 1.8 : null),
+    });
+    const page = await overview({ '/series': () => series });
+    const plot = page.getByRole('img', { name: /^Waiting time: .*at most 23 d/ });
+    await plot.getByText('up to 23 d').waitFor();
+    expect(await plot.locator('.outlier').count()).toBe(1);
+    expect(await plot.locator('.mark').first().textContent()).toBe('0 s');
+    expect(await plot.getByText('4 s').count()).toBe(1);
+    // A value with nothing on either side has a mark of its own.
+    expect(await plot.locator('circle.point').count()).toBe(1);
+    const areWithin = plot.evaluate((svg) => {
+      const frame = svg.getBoundingClientRect();
+      return [...svg.querySelectorAll('text')].every((text) => {
+        const { left, right } = text.getBoundingClientRect();
+        return left >= frame.left - 1 && right <= frame.right + 1;
+      });
+    });
+    expect(await areWithin).toBe(true);
+  });
+
+  test('a job that was due before it existed has waited since it existed', async () => {
+    // What a process did is written when it stops.
+    const other = await startTestServer({ config: { mode: 'api' }, database: server.database });
+    const job = { task_name: 'past', run_at: '2020-01-01T00:00:00Z', config: { queue: 'past' } };
+    expect((await other.a.post('/api/v1/jobs', job)).status).toBe(201);
+    expect((await other.worker.post('/api/v1/queues/past/lease', { worker_id: 'w' })).body.jobs).toHaveLength(1);
+    await other.stop();
+    const page = await stage.visit('/');
+    const plot = page.getByRole('img', { name: /^Waiting time: p50: last / });
+    await plot.waitFor();
+    expect(await plot.getAttribute('aria-label')).not.toMatch(/\d d\b/);
+  });
+
+  test('cards say what the span held and how that compares with the span before; bars show outcomes', async () => {
+    const now = seriesOf({ created: () => 2, completed: () => 2, failed: (index) => (index < 24 ? 1 : 0) });
+    const before = seriesOf({ created: () => 1, completed: () => 1, failed: (index) => (index < 48 ? 1 : 0) });
+    const asked: URL[] = [];
+    const page = await overview({
+      '/series': (url) => {
+        asked.push(url);
+        return url.searchParams.has('to') ? before : now;
+      },
+    });
+    const card = (title: string): Promise<string | null> =>
+      page
+        .getByRole('list', { name: 'In the last hour' })
+        .getByRole('listitem')
+        .filter({ hasText: title })
+        .textContent();
+    await expect.poll(() => card('Completed')).toBe('Completed480up 100%before: 240');
+    expect(await card('Failed')).toBe('Failed24down 50%before: 48');
+    expect(await card('Failure rate')).toBe('Failure rate4.8%down 11.9 ptsbefore: 17%');
+    const [from, to] = ['from', 'to'].map((name) => {
+      const url = asked.find(({ searchParams }) => searchParams.has('to'));
+      return Date.parse(url?.searchParams.get(name) ?? '');
+    });
+    expect(to! - from!).toBe(3_600_000);
+    const plot = page.getByRole('img', {
+      name: 'Jobs per 1 min: completed: 480; retried: 0; failed: 24; created: 480',
+    });
+    expect(await plot.locator('rect.bar.tone-green').count()).toBeGreaterThanOrEqual(60);
+    const failed = await plot.locator('rect.bar.tone-red').count();
+    expect(failed).toBeGreaterThan(0);
+    expect(failed).toBeLessThan(10);
+  });
+
+  test('a place is kept for what is loading, and an empty service shows its first command', async () => {
+    const page = await stage.visit('/operations', { alone: true });
+    await page.getByRole('heading', { name: 'Operations' }).waitFor();
+    let go = (): void => undefined;
+    const held = new Promise<void>((resolve) => (go = resolve));
+    await page.route('**/api/v1/queues', async (route) => {
+      await held;
+      await route.fulfill({ json: { queues: [] } });
+    });
+    await page.goto(`${server.url}/ui/queues`);
+    await page.locator('.skeleton').getByText('Loading…').waitFor({ state: 'attached' });
+    go();
+    await page.getByText('No queue yet').waitFor();
+    expect(await page.getByLabel('Command').textContent()).toContain('"config":{"queue":"mail"}');
+  });
+
+  test('the menu has at most seven entries, and the rest in groups', async () => {
+    const page = await stage.visit('/operations');
+    const menu = page.getByRole('navigation', { name: 'Pages' });
+    await menu.getByRole('group', { name: 'At work' }).getByRole('link', { name: 'Workers' }).waitFor();
+    const all = await menu.getByRole('link').count();
+    const grouped = await menu.getByRole('group').getByRole('link').count();
+    expect(all - grouped).toBeLessThanOrEqual(7);
+    expect(grouped).toBeGreaterThanOrEqual(3);
+  });
+});

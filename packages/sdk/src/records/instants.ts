@@ -1,4 +1,0 @@
-/** An instant of the service: milliseconds are kept, microseconds are not. */
-export const instant = (text: string): Date => new Date(text);
-export const instantOrNull = (text: string | null | undefined): Date | null =>
-  text === null || text === undefined ? null : new Date(text);

@@ -1,0 +1,30 @@
+import pg from 'pg';
+import { translateAtStart } from '../failures.js';
+
+const CONNECT_MS = 5_000;
+
+export interface ConnectionOptions {
+  readonly url: string;
+  /** What PostgreSQL lists it as. */
+  readonly name: string;
+  /** Of whatever is thrown. */
+  readonly translate?: (error: unknown) => unknown;
+}
+
+/** A connection of its own, outside the pools, for a command or a start: closed when `work` is done. */
+export async function onConnection<T>(
+  { url, name, translate = translateAtStart }: ConnectionOptions,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  const client = new pg.Client({ connectionString: url, application_name: name, connectionTimeoutMillis: CONNECT_MS });
+  // It may be lost between two statements. Then the next one fails, and says so; without this the process would end.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return await work(client);
+  } catch (error) {
+    throw translate(error);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}

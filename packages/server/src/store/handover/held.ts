@@ -1,0 +1,19 @@
+import { EVERY_BUCKET, isSameRange } from '../../domain/cells.js';
+import type { Held } from '../../domain/held-ranges.js';
+import { SchemaError } from '../migrations/migrate.js';
+import { onDatabase, readCell, rowsOf, sql } from './cell-row.js';
+
+/** What a database holds by its own account. */
+export async function heldBy(url: string): Promise<Held> {
+  return onDatabase(url, async (client) => {
+    const found = await client.query<{ known: boolean }>(`SELECT to_regclass('millrace.tenants') IS NOT NULL AS known`);
+    if (!found.rows[0]?.known) return { range: null, isUsed: false };
+    const cell = await readCell(client);
+    if (cell?.state === 'gone') throw new SchemaError('the database has handed its tenants over to another one');
+    const [tenants] = await rowsOf<{ used: boolean }>(client, sql.has_tenants());
+    const isUsed = tenants?.used === true;
+    // One that nobody has narrowed is as good as new while it has no tenants.
+    const range = cell?.range ?? EVERY_BUCKET;
+    return { range: isSameRange(range, EVERY_BUCKET) && !isUsed ? null : range, isUsed };
+  });
+}

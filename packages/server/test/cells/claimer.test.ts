@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest';
+import { CellsClaimer } from '../../src/cells/claimer.js';
+import { PeekedHeads } from '../../src/engine/leases/peeked-heads.js';
+
+/**
+ * Which databases a claim looks at before it claims. The databases are arrays here: whoever asks a real one can tell
+ * how often it was asked only as far as the machine is quick.
+ */
+interface FakeJob {
+  readonly id: string;
+  readonly priority: number;
+}
+
+class FakeCell {
+  readonly isAway = (): boolean => false;
+  looks = 0;
+  readonly #peeked = new PeekedHeads();
+
+  constructor(
+    readonly name: string,
+    public jobs: FakeJob[],
+  ) {}
+
+  get engine(): any {
+    return { claimer: this };
+  }
+
+  claimed(): void {
+    // Only real databases keep who asked.
+  }
+
+  peeked(queue: string, count: number): any {
+    const seen = this.#peeked.of(queue, count, 0);
+    return seen && { gated: false, ...seen };
+  }
+
+  async peek(queue: string, count: number): Promise<any> {
+    this.looks++;
+    const seen = this.jobs.slice(0, count + 2).map(({ priority }) => ({ priority, at: 0 }));
+    const more = this.jobs.length > seen.length;
+    this.#peeked.found(queue, { heads: seen, more }, 0, Infinity);
+    return { gated: false, heads: seen.slice(0, count), more: more || seen.length > count };
+  }
+
+  async claim(queue: string, { count }: { readonly count: number }): Promise<any> {
+    this.#peeked.claiming(queue, count);
+    const taken = this.jobs.splice(0, count);
+    if (taken.length < count) this.#peeked.forget(queue);
+    const held = taken.map(({ id, priority }) => ({ job: { id, config: { priority }, scheduled_at: 'now' } }));
+    return { jobs: held, cut: false };
+  }
+}
+
+const slots = (count: number): any => ({
+  count,
+  bytes: 1_000_000,
+  pick: (places: readonly number[]) => ({ count: places.length }),
+});
+
+const withPriorities = (name: string, ...priorities: number[]): FakeCell =>
+  new FakeCell(
+    name,
+    priorities.map((priority) => ({ id: `${name}${priority}`, priority })),
+  );
+
+async function claim(cells: readonly FakeCell[], count: number): Promise<string[]> {
+  const claimer = new CellsClaimer(cells);
+  const { jobs } = await claimer.claim('q', slots(count));
+  return jobs.map(({ job }) => job.id);
+}
+
+describe('a claim over several databases', () => {
+  it('needs no look where one of a moment ago still tells the order', async () => {
+    const cells = [withPriorities('a', 9, 7, 5, 3, 1), withPriorities('b', 8, 6, 4, 2, 0)];
+    expect([...(await claim(cells, 1)), ...(await claim(cells, 1))]).toEqual(['a9', 'b8']);
+    expect(cells.map(({ looks }) => looks)).toEqual([1, 1]);
+  });
+
+  it('looks again at the one whose last known job it would take', async () => {
+    const cells = [withPriorities('a', 9, 8, 7, 6, 5), withPriorities('b', 4, 3)];
+    for (const id of ['a9', 'a8', 'a7', 'a6']) expect(await claim(cells, 1)).toEqual([id]);
+    expect(cells.map(({ looks }) => looks)).toEqual([2, 1]);
+  });
+
+  it('does not take fewer than known jobs of one for all there is', async () => {
+    const cells = [withPriorities('a', 9, 8, 7, 6, 5, 4), withPriorities('b', 3, 2, 1)];
+    expect(await claim(cells, 1)).toEqual(['a9']);
+    expect(await claim(cells, 4)).toEqual(['a8', 'a7', 'a6', 'a5']);
+  });
+
+  it('looks everywhere before it says that there is nothing', async () => {
+    const cells = [withPriorities('a'), withPriorities('b', 1)];
+    expect(await claim(cells, 1)).toEqual(['b1']);
+    cells[0]!.jobs = [{ id: 'of another process', priority: 0 }];
+    expect(await claim(cells, 1)).toEqual(['of another process']);
+  });
+
+  it('makes up for jobs that others have taken since the look', async () => {
+    const cells = [withPriorities('a', 9, 8, 7), withPriorities('b', 3, 2, 1)];
+    expect(await claim(cells, 1)).toEqual(['a9']);
+    cells[0]!.jobs = [];
+    expect(await claim(cells, 2)).toEqual(['b3', 'b2']);
+  });
+});

@@ -1,0 +1,69 @@
+import { writeFileSync } from 'node:fs';
+import type { Fault } from '../fault.js';
+import type { ServerProcess } from '../stage/server.js';
+import type { Stage } from '../stage/stage.js';
+import { endOnCells, startCellsLoad, startOnCells, untilServed, writeList, type ListedCell } from '../support/cells.js';
+
+const REFUSED = 'could not use the list of cells; the old one stays';
+
+/** Servers are given lists that are wrong in every way, by SIGHUP and at a start, while they work with a right one. */
+export const wrongLists: Fault = {
+  row: 55,
+  name: 'wrong lists of cells, by SIGHUP and at a start',
+  check: 'refused with a reason, the old list stays in force, no tenant in two cells',
+  unit: 'rounds',
+  full: 20,
+  everyday: 1,
+  rare: true,
+  async run(stage, count) {
+    const databases = [await stage.database(), await stage.database()];
+    const { tenants, servers, urls, file, list: right, common } = await startOnCells(stage, databases);
+    const load = startCellsLoad(stage, urls, tenants);
+    for (let round = 0; round < count; round++)
+      for (const write of wrong(file, right)) {
+        write();
+        for (const server of servers) await refuses(stage, server);
+      }
+    writeList(file, swapped(right));
+    await refusesToStart(stage, stage.prepareServer({ ...common, name: 'server-swapped' }));
+    writeList(file, right);
+    for (const server of servers) server.process.hangUp();
+    await untilServed(stage, servers, tenants);
+    await endOnCells(stage, databases, load);
+  },
+};
+
+const swapped = ([one, other]: readonly ListedCell[]): ListedCell[] => [
+  { ...one!, url: other!.url },
+  { ...other!, url: one!.url },
+];
+
+function wrong(file: string, right: readonly ListedCell[]): (() => void)[] {
+  const [one, other] = right as readonly [ListedCell, ListedCell];
+  return [
+    () => writeFileSync(file, 'no JSON'),
+    () => writeList(file, [one]),
+    () => writeList(file, [one, { ...other, first: other.first + 1 }]),
+    () =>
+      writeList(file, [
+        { ...one, last: one.last + 9 },
+        { ...other, first: other.first + 10 },
+      ]),
+    () => writeList(file, swapped(right)),
+    () => writeList(file, [one, { ...other, url: 'postgres://nobody@127.0.0.1:9/nothing' }]),
+    () => writeList(file, [{ ...one, first: 0, last: 65_535 }]),
+  ];
+}
+
+async function refuses(stage: Stage, server: ServerProcess): Promise<void> {
+  const refusals = (): number => server.process.lines().filter(({ msg }) => msg === REFUSED).length;
+  const before = refusals();
+  server.process.hangUp();
+  await stage.until(() => refusals() > before, { what: `${server.name} to refuse the list` });
+}
+
+async function refusesToStart(stage: Stage, server: ServerProcess): Promise<void> {
+  const process = server.launch();
+  await process.exitsByItself();
+  stage.expect(process.output().includes('is listed with'), `a start with a wrong list said: ${process.output()}`);
+}
