@@ -7,7 +7,9 @@ const GATES_SQL = 'server/sql/queries/leases/gates.sql';
 const SHARES_SQL = 'server/sql/queries/leases/shares.sql';
 const SETTLE_SQL = 'server/sql/queries/outcomes/settle.sql';
 const UNIQUE_SQL = 'server/sql/queries/limits/unique.sql';
+const CREATE_SQL = 'server/sql/queries/limits/create.sql';
 const ADMITTER = 'server/dist/engine/limits/admitter.js';
+const CREATE_LIMITED = 'server/dist/engine/limits/create-limited.js';
 const QUEUE_GATES = 'server/dist/engine/leases/queue-gates.js';
 const RATED = 'server/dist/engine/limits/rated.js';
 const SETTLE = 'server/dist/engine/outcomes/settle.js';
@@ -83,10 +85,31 @@ export const LIMIT_MUTANTS: readonly Mutant[] = [
     name: 'room is given back before the attempt has ended',
     patches: [
       { file: SETTLE_SQL, find: /SELECT freed\.n, freed\.id/, replace: 'SELECT 0, freed.id' },
+      { file: SETTLE_SQL, find: /SELECT n, id, quiet FROM freed/g, replace: 'SELECT 0, id, quiet FROM freed' },
       { file: SETTLE, find: /async #complete\(items, statement\) \{/, replace: `$& ${giveBackFirst}` },
     ],
     rows: [46],
     sign: /held room for/,
+    times: 3,
+  },
+  {
+    name: 'creates take room without the lock of its limit',
+    patches: [
+      { file: CREATE_SQL, find: /(ORDER BY l\.id) FOR NO KEY UPDATE SKIP LOCKED/, replace: '$1' },
+      { file: CREATE_LIMITED, find: /const places = jobs\.map\(/, replace: `${pause(20)} $&` },
+    ],
+    rows: [46],
+    sign: /held room for|limit counts what holds room/,
+    times: 3,
+  },
+  {
+    name: 'room is passed on to the first in line, and given back as well',
+    patches: [
+      { file: SETTLE_SQL, find: /line\.n - coalesce\(taken\.n, 0\) AS n/, replace: 'line.n AS n' },
+      { file: SETTLE_SQL, find: /WHERE line\.n > coalesce\(taken\.n, 0\)/, replace: '' },
+    ],
+    rows: [46],
+    sign: /held room for|limit counts what holds room/,
     times: 3,
   },
   {
