@@ -148,7 +148,7 @@ export function createEngine({
   const audit = new Audit(db);
   const pauses = new Pauses(audit, hub);
   const tenants = new Tenants(db);
-  const admitter = new Admitter(db, hub, (jobs) => metrics.admitted(jobs));
+  const admitter = new Admitter(db, hub, metrics);
   const expiry = new Expiry(db, hub, counters);
   const definitions = new Definitions();
   const keys = new Idempotency(db, retentionHours);

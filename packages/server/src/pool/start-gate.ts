@@ -40,7 +40,7 @@ export class StartGate {
   /** Moves the mark so that about `ahead` jobs of the buffer can start without waiting for the database. */
   prepare(buffer: readonly HeldJob[], ahead: number, now: number): void {
     const head = buffer[0];
-    if (!head?.mark || marked(head) * 2 >= ahead || this.#mustWait(head, now)) return;
+    if (!head?.mark || isAsked(head, head.mark, ahead) || this.#mustWait(head, now)) return;
     this.marks.ask(head.mark, reachFor(buffer, head.mark, ahead));
   }
 
@@ -63,6 +63,10 @@ const isMarked = ({ mark, number }: HeldJob): boolean => mark === null || number
 
 /** How many jobs can start, counting from this one. */
 export const marked = ({ mark, number }: HeldJob): number => (mark === null ? 1 : Math.max(0, mark.reach - number + 1));
+
+/** Whether the mark is as far as that, or on its way there: the buffer is not walked for each job that starts. */
+const isAsked = ({ number }: HeldJob, { asked, size }: ClaimMark, ahead: number): boolean =>
+  asked === size || (asked - number + 1) * 2 >= ahead;
 
 /** Stops before a suspect, unless it is at the head; covers the whole claim if nothing more of it follows. */
 function reachFor(buffer: readonly HeldJob[], mark: ClaimMark, ahead: number): number {

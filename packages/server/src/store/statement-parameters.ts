@@ -447,7 +447,7 @@ export interface StatementParameters {
     move_waiting:
       'tenants' | 'ids' | 'places' | 'lines' | 'limit_ids' | 'running' | 'mosts' | 'newest' | 'waiting' | 'looks';
     wake_sleepers: 'max_jobs' | 'max_notes';
-    count_in: 'after' | 'max_notes';
+    count_in: 'after' | 'max_notes' | 'all';
     drop_unused: 'after' | 'max_limits';
     keep_rates:
       | 'ids'

@@ -30,6 +30,10 @@ export const blockLeaseOf = (database: TestDatabase, jobId: string): Promise<Blo
 export const blockBundleOf = (database: TestDatabase, jobId: string): Promise<Block> =>
   block(database, 'SELECT FROM millrace.bundles WHERE $1 = ANY (ids) FOR UPDATE', [jobId]);
 
+/** Nobody else gets hold of the limits of the queue, as while a batch of creates names them all. */
+export const blockLimitsOf = (database: TestDatabase, queue: string): Promise<Block> =>
+  block(database, 'SELECT FROM millrace.limits WHERE queue = $1 FOR NO KEY UPDATE', [queue]);
+
 /** Whatever creates a workflow waits. */
 export const blockWorkflows = (database: TestDatabase): Promise<Block> =>
   block(database, 'LOCK TABLE millrace.workflows IN EXCLUSIVE MODE', []);

@@ -52,6 +52,8 @@ const LEFT_OUT: Readonly<Record<string, Readonly<Record<string, readonly string[
     create_limited: ['started_at', 'workflow_id', 'error'],
     settle: OF_LIMITED,
     settle_limited: [],
+    settle_completed_limited: ['later', 'waits_for'],
+    settle_bundled_limited: ['later', 'waits_for'],
     claim_for_pool: ['later', 'waits_for'],
     claim_for_workers: ['later', 'waits_for'],
     share_for_pool: ['later', 'waits_for'],

@@ -204,14 +204,16 @@ SELECT (SELECT count(*) FROM gone)::int AS woken, (SELECT json_agg(DISTINCT limi
        EXISTS (SELECT FROM millrace.queue_limits) AS queues_limited;
 
 -- name: count_in
--- Counts in quiet notes, :max_notes at most of those after :after, at limits that nobody else holds. `looks`: somebody
--- waits there after all. `last`: where to go on; null if that was all.
+-- Counts in quiet notes, :max_notes at most of those after :after, at limits that nobody else holds: where somebody is
+-- in line, or with :all everywhere. `looks`: somebody waits there after all. `last`: where to go on; null if that was
+-- all.
 WITH walked AS MATERIALIZED (
   SELECT n.limit_id FROM millrace.limit_notes n
   WHERE n.limit_id > :after::uuid ORDER BY n.limit_id LIMIT :max_notes::int
 ), held AS MATERIALIZED (
   SELECT l.id FROM millrace.limits l
-  WHERE l.id = ANY (ARRAY(SELECT limit_id FROM walked)) ORDER BY l.id FOR NO KEY UPDATE SKIP LOCKED
+  WHERE l.id = ANY (ARRAY(SELECT limit_id FROM walked)) AND (:all::bool OR l.waiting)
+  ORDER BY l.id FOR NO KEY UPDATE SKIP LOCKED
 ), note AS (
   DELETE FROM millrace.limit_notes n WHERE n.limit_id = ANY (ARRAY(SELECT id FROM held)) AND n.quiet
   RETURNING n.limit_id, n.given_back

@@ -15,7 +15,8 @@ RETURNING job_id;
 -- Locks these limits, and makes those that are missing. One that somebody else has locked is left out: a create never
 -- waits for it. Rows are locked and inserted in order of id. Room that was given back is counted in: only whoever holds
 -- a limit takes up its notes, so that none is counted twice, although this statement may have begun before the lock.
--- Notes about jobs, and about limits with a rate, are left to whoever looks at lines.
+-- Notes about jobs, and about limits with a rate, are left to whoever looks at lines; `named`: there is one about a
+-- job.
 WITH asked AS MATERIALIZED (
   SELECT * FROM unnest(:ids::uuid[], :tenants::text[], :queues::text[], :keys::text[], :mosts::int[])
     AS asked (id, tenant, queue, key, most)
@@ -35,15 +36,18 @@ WITH asked AS MATERIALIZED (
   ON CONFLICT (id) DO NOTHING
   RETURNING id, running, most, waiting
 )
-SELECT id, running - coalesce(told.given_back, 0) AS running, most, waiting, rated
-FROM locked LEFT JOIN told ON told.limit_id = locked.id
-UNION ALL SELECT id, running, most, waiting, false FROM made;
+SELECT id, running - coalesce(told.given_back, 0) AS running, running AS counted, most, waiting, rated,
+       named.found IS TRUE AS named
+FROM locked LEFT JOIN told ON told.limit_id = locked.id LEFT JOIN LATERAL (
+  SELECT true AS found FROM millrace.limit_notes n WHERE n.limit_id = locked.id AND n.job_id IS NOT NULL LIMIT 1
+) AS named ON true
+UNION ALL SELECT id, running, running, most, waiting, false, true FROM made;
 
 -- name: create_limited
 -- Stores jobs that name limits, expire, are unique or have a parent. A child without limits has an empty array of
 -- them, which only `ready` keeps: a claim looks for the parent of such a job, and does not bundle it. :waits_for: in
 -- whose line each job waits; null if it is admitted. A job that is not due yet sleeps instead. :limit_ids to :waiting:
--- the limits that this transaction holds, as they are from now on, each with the newest job that names it.
+-- the limits that this transaction holds and changes, as they are from now on, each with the newest job that names it.
 -- :noted_limits and :noted_suffixes: limits that were not to be had, and the job each should hear of. A job that
 -- replaces another (unique.sql) has the whole id of that one as its suffix, and is due by :latest, if it waits at all.
 WITH clock AS MATERIALIZED (

@@ -152,15 +152,6 @@ WITH held AS (
 -- include: follow_completed
 ), seen AS (
 -- include: note_completed
-), freed AS MATERIALIZED (
-  SELECT each.id, count(*)::int AS n
-  FROM held, LATERAL (
-    SELECT j.limits FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0
-  ) AS j, unnest(j.limits) AS each (id)
-  GROUP BY each.id
-), noted AS (
--- include: note_given_back
-  RETURNING limit_id, quiet
 ), family AS MATERIALIZED (
   SELECT c.parent_id, held.id, 'completed'::millrace.job_status AS status, held.result, NULL::text AS error
   FROM held, LATERAL (
@@ -172,12 +163,27 @@ WITH held AS (
 -- include: tell_parents
 ), counted AS (
 -- include: count_ends
+), leaving AS MATERIALIZED (
+  -- After the parents are locked: whoever holds one may wait for a job that would be locked here.
+  SELECT each.id, count(*)::int AS n
+  FROM held, LATERAL (
+    SELECT j.limits FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0
+  ) AS j, unnest(j.limits) AS each (id)
+  WHERE (SELECT count(*) FROM tied) >= 0
+  GROUP BY each.id
+-- include: pass_room_on
+), noted AS (
+  INSERT INTO millrace.limit_notes (given_back, limit_id, quiet) SELECT n, id, quiet FROM freed
+  RETURNING limit_id, quiet
 )
 SELECT tenant, worker, queue, task, json_agg(n)::text AS numbers,
        json_agg(extract(epoch FROM now() - started_at)::float8)::text AS run_secs,
        (SELECT count(*) FROM seen)::int AS watched,
        CASE WHEN row_number() OVER () = 1
             THEN (SELECT json_agg(DISTINCT limit_id) FROM noted WHERE quiet IS NULL)::text END AS looks,
+       CASE WHEN row_number() OVER () = 1 THEN
+-- include: admitted_in_json
+       END AS admitted,
        CASE WHEN row_number() OVER () = 1 THEN (SELECT json_agg(parent_id) FROM counted WHERE complete)::text END
          AS parents
 FROM held GROUP BY tenant, worker, queue, task;
@@ -197,19 +203,22 @@ SELECT n, taken::text, extract(epoch FROM now() - started_at)::float8 AS run_sec
 -- The same if any of them may have limits: they give back their room, and tell it, as in settle_limited. Jobs with a
 -- parent are in no bundle.
 -- include: complete_members
-), freed AS MATERIALIZED (
+), leaving AS MATERIALIZED (
   SELECT each.id, count(*)::int AS n
   FROM member, LATERAL (
     SELECT j.limits FROM millrace.jobs j WHERE j.tenant = member.tenant AND j.id = member.id OFFSET 0
   ) AS j, unnest(j.limits) AS each (id)
   GROUP BY each.id
+-- include: pass_room_on
 ), noted AS (
--- include: note_given_back
+  INSERT INTO millrace.limit_notes (given_back, limit_id, quiet) SELECT n, id, quiet FROM freed
   RETURNING limit_id, quiet
 )
 SELECT n, taken::text, extract(epoch FROM now() - started_at)::float8 AS run_secs,
        (SELECT count(*) FROM seen)::int AS watched,
-       (SELECT json_agg(DISTINCT limit_id) FROM noted WHERE quiet IS NULL)::text AS looks FROM bundle;
+       (SELECT json_agg(DISTINCT limit_id) FROM noted WHERE quiet IS NULL)::text AS looks,
+-- include: admitted_in_json
+       AS admitted FROM bundle;
 
 -- name: cancel_waiting
 -- Cancels jobs in `ready`; `settle` cancels running ones. Rows of `ready` are never updated, so a row is still at the
@@ -410,6 +419,46 @@ WITH asked AS MATERIALIZED (
 -- fragment: from_settled
 FROM held LEFT JOIN again ON again.id = held.id LEFT JOIN buried ON buried.job_id = held.id, LATERAL (
   SELECT j.queue, j.task FROM millrace.jobs j WHERE j.tenant = held.tenant AND j.id = held.id OFFSET 0
+
+-- fragment: pass_room_on
+-- Where somebody is in line, the first of it take the places of those who leave. As many run as before, so nothing has
+-- to be counted: the limit is not locked, and whoever holds it finds these jobs gone, as if they had been cancelled. A
+-- job that needs another limit as well is left to a look, and so is every limit with a rate, or with more running than
+-- may (it was lowered). `freed`: the room that nobody took over.
+), line AS MATERIALIZED (
+  SELECT leaving.id, leaving.n, l.waiting, coalesce(l.passes, false) AS passes
+  FROM leaving LEFT JOIN LATERAL (
+    SELECT l.waiting, l.waiting AND l.running <= l.most AND l.rate_count IS NULL AND l.tokens IS NULL AS passes
+    FROM millrace.limits l WHERE l.id = leaving.id OFFSET 0
+  ) AS l ON true
+), head AS MATERIALIZED (
+  SELECT first.at FROM line, LATERAL (
+    SELECT r.ctid AS at, r.limits FROM millrace.ready r
+    WHERE r.waits_for = line.id ORDER BY r.priority DESC, r.scheduled_at, r.id LIMIT line.n
+    FOR UPDATE SKIP LOCKED
+  ) AS first
+  WHERE line.passes AND cardinality(first.limits) = 1
+), successor AS (
+  DELETE FROM millrace.ready r WHERE r.ctid = ANY (ARRAY(SELECT at FROM head))
+  RETURNING r.scheduled_at, r.started_at, r.priority, r.retry_count, r.delivery_count, r.id, r.tenant, r.queue,
+            r.workflow_id, r.error, r.size, r.limits, r.expires_at
+), admitted AS (
+  INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
+                              workflow_id, error, size, limits, expires_at)
+  SELECT scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error, size,
+         limits, expires_at
+  FROM successor ORDER BY tenant, id
+), freed AS MATERIALIZED (
+  SELECT line.id, line.n - coalesce(taken.n, 0) AS n, CASE WHEN NOT line.waiting THEN true END AS quiet
+  FROM line LEFT JOIN (SELECT limits[1] AS id, count(*)::int AS n FROM successor GROUP BY limits[1]) AS taken
+    ON taken.id = line.id
+  WHERE line.n > coalesce(taken.n, 0)
+
+-- fragment: admitted_in_json
+  (SELECT json_agg(json_build_array(of_queue.queue, of_queue.priority, of_queue.n, of_queue.since)) FROM (
+     SELECT queue, priority, count(*)::int AS n, (extract(epoch FROM min(scheduled_at)) * 1000)::float8 AS since
+     FROM successor GROUP BY queue, priority
+   ) AS of_queue)::text
 
 -- fragment: note_given_back
 -- No limit is locked here, or waited for: whoever holds it next counts in what its notes say. Where nobody is in its

@@ -4,6 +4,8 @@ import { boolArray, int4Array, textArray, uuidArray } from '../../store/arrays.j
 import type { Database, Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import { listIn } from '../../store/rows.js';
+import { announceAdmitted, type AdmittedJobs } from '../shared/admitted-jobs.js';
+import type { EngineMetrics } from '../shared/counters.js';
 import type { Hub } from '../shared/hub.js';
 import { LookTimers } from './look-timers.js';
 import { tokenBucketOf, giveBack, keepRates, type RateRow } from './rated.js';
@@ -24,10 +26,10 @@ const mending = loadStatements('limits/mend.sql');
 const MAX_LIMITS = 200;
 const MAX_JOBS = 100;
 /** Others hold a limit for a few milliseconds, or for as long as it takes to write a thousand jobs. */
-const BUSY_MS = 5;
+const BUSY_MS = 10;
 const LONGEST_BUSY_MS = 80;
 /** How often a limit that somebody else holds is tried again; then the sweep takes over. */
-const MAX_TRIES = 8;
+const MAX_TRIES = 6;
 /**
  * After somebody has joined an empty line it is looked at once more: whoever gave room back meanwhile may not have seen
  * him, and left a quiet note. If that is committed even later, the sweep finds it.
@@ -68,10 +70,8 @@ interface MovedRow {
   readonly admitted: string | null;
 }
 
-type Admitted = readonly [queue: string, priority: number, count: number, sinceMs: number];
-
 interface Passed {
-  readonly admitted: readonly Admitted[];
+  readonly admitted: readonly AdmittedJobs[];
   /** To be looked at again: now, because there is more to let in, or in a moment, because somebody else has them. */
   readonly again: readonly string[];
   readonly busy: readonly string[];
@@ -121,7 +121,7 @@ export class Admitter {
   constructor(
     private readonly db: Database,
     private readonly hub: Hub,
-    private readonly noteAdmitted: (jobs: number) => void,
+    private readonly metrics: EngineMetrics,
   ) {
     hub.onLimits(({ limits, joined = [] }) => {
       this.#want(limits);
@@ -145,7 +145,7 @@ export class Admitter {
     const [row] = await this.db.run<SweptRow>(sql.wake_sleepers({ max_jobs: SWEEP_JOBS, max_notes: SWEEP_NOTES }));
     const limits = [...listIn<string>(row?.limits ?? null), ...listIn<string>(row?.noted ?? null)];
     this.#want(limits);
-    if (row?.notes_left) await this.#countIn();
+    if (row?.notes_left) await this.#countIn('where somebody waits');
     await this.settled();
     const woken = row?.woken ?? 0;
     return {
@@ -158,8 +158,9 @@ export class Admitter {
     };
   }
 
-  /** Removes limits that nobody uses: a part of them each time. */
+  /** Removes limits that nobody uses, once all that was given back is counted in: a part of them each time. */
   async dropUnused(): Promise<number> {
+    await this.#countIn('everywhere');
     const [row] = await this.db.run<{ dropped: number; last: string | null; walked: number }>(
       sql.drop_unused({ after: this.#dropAfter, max_limits: DROP_BATCH }),
     );
@@ -187,11 +188,15 @@ export class Admitter {
     return mended.length;
   }
 
-  /** Counts in what quiet notes say was given back. */
-  async #countIn(): Promise<void> {
+  /**
+   * Counts in what quiet notes say was given back. Where nobody waits that is not urgent, and mostly done by the next
+   * create that names the limit: while it is done here, creates find the limit held, and their jobs join its line.
+   */
+  async #countIn(where: 'where somebody waits' | 'everywhere'): Promise<void> {
+    const all = where === 'everywhere';
     let after: string | null = FIRST_ID;
     for (let n = 0; n < MAX_COUNTED && after !== null; n++) {
-      const [row]: CountedRow[] = await this.db.run<CountedRow>(sql.count_in({ after, max_notes: SWEEP_NOTES }));
+      const [row]: CountedRow[] = await this.db.run<CountedRow>(sql.count_in({ after, max_notes: SWEEP_NOTES, all }));
       this.#want(listIn<string>(row?.looks));
       after = row?.last ?? null;
     }
@@ -209,10 +214,7 @@ export class Admitter {
       for (const id of tries.keys()) this.#wanted.delete(id);
       const passed = await this.#pass([...tries.keys()]).catch(() => null);
       if (passed === null) return this.#wanted.clear();
-      for (const [queue, priority, count, sinceMs] of passed.admitted) {
-        this.noteAdmitted(count);
-        this.hub.announceWork(queue, priority, Math.floor(sinceMs));
-      }
+      announceAdmitted(this.hub, this.metrics, passed.admitted);
       for (const id of passed.again) this.#wanted.set(id, 0);
       for (const [id, secs] of passed.later) this.#timers.set(id, secs * 1000);
       const busy = passed.busy.filter((id) => (tries.get(id) ?? 0) < MAX_TRIES && !this.#wanted.has(id));
@@ -267,7 +269,7 @@ export class Admitter {
     const joined = rows.filter(({ id, waited }) => !waited && rooms.get(id)!.waiting);
     for (const { id } of joined) later.set(id, Math.min(later.get(id) ?? Infinity, JOINED_MS / 1000));
     const again = listIn<string>(moved?.looks ?? null);
-    const admitted = listIn<Admitted>(moved?.admitted ?? null);
+    const admitted = listIn<AdmittedJobs>(moved?.admitted ?? null);
     return { passed: { admitted, again, busy, later }, missing: admission.missing };
   }
 }

@@ -53,8 +53,19 @@ interface NamedLimit {
 interface LockedRow {
   readonly id: string;
   readonly running: number;
+  /** What its row says: notes are not counted in there. */
+  readonly counted: number;
+  readonly most: number | null;
   readonly waiting: boolean;
   readonly rated: boolean;
+  /** Somebody has yet to learn of another job that names it, or it is new: which job is the newest must be kept. */
+  readonly named: boolean;
+}
+
+/** Limits that this transaction holds, by id. */
+interface HeldLimits {
+  readonly rooms: ReadonlyMap<string, Room>;
+  readonly rows: ReadonlyMap<string, LockedRow>;
 }
 
 /** Takes the idempotency keys of jobs, and returns the suffixes of those whose key was free. */
@@ -98,7 +109,7 @@ export async function createLimited(
     ids,
     existing,
     written: writes.map(({ tenant, spec, replaces }, n) => ({
-      ...{ tenant, spec, isNew: replaces === null, claimable: admitted[n]! },
+      ...{ tenant, spec, isNew: replaces === undefined, claimable: admitted[n]! },
     })),
     news: { ...news, limits: [...looks, ...news.limits] },
     watched,
@@ -125,8 +136,8 @@ async function write(
   const none = areChildren ? [] : null;
   const idsOf = jobs.map(({ tenant, spec }) => limitIdsOf(tenant, spec.queue, spec.config) ?? none);
   const named = namedBy(jobs, idsOf);
-  const rooms = named.size === 0 ? new Map<string, Room>() : await takeLimits(execute, [...named.values()]);
-  const empty = [...rooms].flatMap(([id, { waiting }]) => (waiting ? [] : [id]));
+  const held = await takeLimits(execute, [...named.values()]);
+  const { rooms } = held;
   const places = jobs.map(({ spec }, n) => {
     const ids = idsOf[n] ?? [];
     return isDueAtOnce(spec) ? placeNew(ids, rooms) : (ids[0] ?? null);
@@ -148,14 +159,14 @@ async function write(
       keys: textArray(jobs.map(({ key }) => key)),
       limits: textArray(idsOf.map(arrayText)),
       waits_for: uuidArray(places),
-      latest: plainArray(jobs.some(({ latest }) => latest !== null) ? jobs.map(({ latest }) => latest) : []),
-      ...limitColumns(rooms, named),
+      latest: plainArray(jobs.some(({ latest }) => latest) ? jobs.map(({ latest = null }) => latest) : []),
+      ...limitColumns(held, named),
       noted_limits: uuidArray(notes.map(({ id }) => id)),
       noted_suffixes: textArray(notes.map(({ job }) => job.suffix)),
       noted_tenants: textArray(notes.map(({ job }) => job.tenant)),
     }),
   );
-  const joined = empty.filter((id) => rooms.get(id)!.waiting);
+  const joined = [...rooms].flatMap(([id, { waiting }]) => (waiting && !held.rows.get(id)!.waiting ? [id] : []));
   const news = { limits: notes.map(({ id }) => id), slept: joining.length > 0, joined };
   const admitted = places.map((place) => place === null);
   return { prefix: row?.prefix ?? '', admitted, news, watched: (row?.watched ?? 0) > 0 };
@@ -182,11 +193,11 @@ function namedBy(
  * Those that nobody else holds, by id, with the numbers of the newest job. Limits with a rate are left to whoever looks
  * at their lines, which the note about them brings about: only there are tokens given out.
  */
-async function takeLimits(execute: Execute, all: readonly NamedLimit[]): Promise<ReadonlyMap<string, Room>> {
+async function takeLimits(execute: Execute, all: readonly NamedLimit[]): Promise<HeldLimits> {
   const named = all.flatMap(({ id, limit, job }) =>
     typeof limit.running === 'number' && !limit.rate ? [{ id, key: limit.key, most: limit.running, job }] : [],
   );
-  if (named.length === 0) return new Map();
+  if (named.length === 0) return { rooms: new Map(), rows: new Map() };
   const rows = await execute<LockedRow>(
     sql.take_limits({
       ids: uuidArray(named.map(({ id }) => id)),
@@ -198,17 +209,27 @@ async function takeLimits(execute: Execute, all: readonly NamedLimit[]): Promise
   );
   const mosts = new Map(named.map(({ id, most }) => [id, most]));
   const plain = rows.filter(({ rated }) => !rated);
-  return new Map(plain.map(({ id, running, waiting }) => [id, { running, most: mosts.get(id)!, waiting }]));
+  return {
+    rooms: new Map(plain.map(({ id, running, waiting }) => [id, { running, most: mosts.get(id)!, waiting }])),
+    rows: new Map(plain.map((row) => [row.id, row])),
+  };
 }
 
-function limitColumns(rooms: ReadonlyMap<string, Room>, named: ReadonlyMap<string, NamedLimit>) {
-  const held = [...rooms];
+/**
+ * Where a limit is always full, most creates change nothing: their jobs join its line. Which job is the newest need not
+ * be kept then, because its numbers are those of the row.
+ */
+function limitColumns({ rooms, rows }: HeldLimits, named: ReadonlyMap<string, NamedLimit>) {
+  const changed = [...rooms].filter(([id, { running, most, waiting }]) => {
+    const row = rows.get(id)!;
+    return row.named || running !== row.counted || most !== row.most || waiting !== row.waiting;
+  });
   return {
-    limit_ids: uuidArray(held.map(([id]) => id)),
-    running: int4Array(held.map(([, { running }]) => running)),
-    mosts: int4Array(held.map(([, { most }]) => most)),
-    waiting: boolArray(held.map(([, { waiting }]) => waiting)),
-    newest_suffixes: textArray(held.map(([id]) => named.get(id)!.job.suffix)),
+    limit_ids: uuidArray(changed.map(([id]) => id)),
+    running: int4Array(changed.map(([, { running }]) => running)),
+    mosts: int4Array(changed.map(([, { most }]) => most)),
+    waiting: boolArray(changed.map(([, { waiting }]) => waiting)),
+    newest_suffixes: textArray(changed.map(([id]) => named.get(id)!.job.suffix)),
   };
 }
 

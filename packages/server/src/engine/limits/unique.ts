@@ -21,10 +21,10 @@ const ROUNDS = 100;
 
 /** A job to write: a new one, or what becomes of one that waits. */
 export interface Write extends LimitedJob {
-  /** The job that it replaces: it takes its id. */
-  readonly replaces: string | null;
-  /** By when it is due at the latest, if it waits at all. */
-  readonly latest: string | null;
+  /** The job that it replaces, if it does: it takes its id. */
+  readonly replaces?: string;
+  /** By when such a job is due at the latest, if it waits at all. */
+  readonly latest?: string | null;
 }
 
 export interface UniqueOutcome {
@@ -60,8 +60,7 @@ export const isUnique = ({ config }: JobSpec): boolean => config?.unique !== und
 /** `execute` is that of the transaction that writes the jobs. */
 export async function resolveUnique(execute: Execute, jobs: readonly LimitedJob[]): Promise<UniqueOutcome> {
   if (!jobs.some(({ spec }) => isUnique(spec))) {
-    const writes = jobs.map((job) => ({ ...job, replaces: null, latest: null }));
-    return { writes, places: jobs.map((_, n) => ({ write: n, id: null, existing: false })), looks: [] };
+    return { writes: jobs, places: jobs.map((_, n) => ({ write: n, id: null, existing: false })), looks: [] };
   }
   const firsts = firstsOf(jobs);
   const stored = await holdersOf(execute, firsts);
@@ -70,7 +69,7 @@ export async function resolveUnique(execute: Execute, jobs: readonly LimitedJob[
   for (const job of jobs) plan.add(job);
   const given = [...plan.holders].flatMap(([id, { write }]) => {
     const job = write !== null && stored.has(id) ? plan.writes[write]! : null;
-    return job?.replaces === null ? [{ id, suffix: job.suffix }] : [];
+    return job && job.replaces === undefined ? [{ id, suffix: job.suffix }] : [];
   });
   if (given.length > 0) {
     const ids = uuidArray(given.map(({ id }) => id));
@@ -232,7 +231,7 @@ class Plan {
 
   #create(job: LimitedJob): void {
     this.places.push({ write: this.writes.length, id: null, existing: false });
-    this.writes.push({ ...job, spec: boundedSpec(job.spec), replaces: null, latest: null });
+    this.writes.push({ ...job, spec: boundedSpec(job.spec) });
   }
 
   #replace(job: LimitedJob, { max_wait_secs: maxWait }: UniqueInput, key: string, holder: Holder): void {
@@ -245,7 +244,7 @@ class Plan {
     }
     this.holders.set(key, { ...holder, write: this.writes.length });
     const suffix = id!.replaceAll('-', '');
-    this.writes.push({ ...job, spec, suffix, replaces: id, latest: latestOf(id, maxWait) });
+    this.writes.push({ ...job, spec, suffix, replaces: id!, latest: latestOf(id, maxWait) });
   }
 }
 
@@ -256,7 +255,7 @@ function boundedSpec(spec: JobSpec): JobSpec {
   return { ...spec, delaySecs: maxWait };
 }
 
-function latestOf(id: string | null, maxWait: number | null | undefined): string | null {
-  if (id === null || typeof maxWait !== 'number') return null;
+function latestOf(id: string | null | undefined, maxWait: number | null | undefined): string | null {
+  if (!id || typeof maxWait !== 'number') return null;
   return new Date(createdMsOf(id) + maxWait * 1000).toISOString();
 }

@@ -8,6 +8,7 @@ import { loadStatements } from '../../store/sql.js';
 import type { MarkMove } from '../leases/claim-mark.js';
 import { markColumns } from '../leases/move-marks.js';
 import { unbundle, type Bundled } from '../leases/unbundle.js';
+import { announceAdmitted, type AdmittedJobs } from '../shared/admitted-jobs.js';
 import type { Counters } from '../shared/counters.js';
 import type { Hub } from '../shared/hub.js';
 import { COMPLETED } from './after-commit.js';
@@ -42,6 +43,8 @@ interface BundleRow {
   readonly watched: number;
   /** In JSON, of jobs that may have limits: limits where somebody may be let in now. */
   readonly looks?: string | null;
+  /** In JSON: jobs that took over the room of these. */
+  readonly admitted?: string | null;
 }
 
 const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 100_000 };
@@ -78,6 +81,7 @@ export class BundleSettler {
     const [first] = rows;
     if (first && first.watched > 0) this.hub.announceEvents();
     if (first?.looks) this.hub.announceLimits({ limits: listIn<string>(first.looks), slept: false });
+    announceAdmitted(this.hub, this.counters.metrics, listIn<AdmittedJobs>(first?.admitted));
     const byNumber = new Map(rows.map((row) => [row.n, row]));
     return bundles.map((bundle, index) => this.#countCompleted(bundle, byNumber.get(index + 1)));
   }

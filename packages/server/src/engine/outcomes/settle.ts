@@ -7,6 +7,7 @@ import type { Database } from '../../store/connection/database.js';
 import { listIn } from '../../store/rows.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
 import { judgeFailure, type FailureVerdict } from '../../domain/retry.js';
+import { announceAdmitted, type AdmittedJobs } from '../shared/admitted-jobs.js';
 import { AfterCommit, COMPLETED } from './after-commit.js';
 import { readLeaseFacts, type LeaseFacts } from '../leases/lease-facts.js';
 import { leaseKeyColumns, type LeaseKey } from '../leases/lease-key.js';
@@ -69,6 +70,8 @@ interface CompletedRow {
   readonly watched: number;
   /** In JSON: limits where somebody may be let in now. */
   readonly looks?: string | null;
+  /** In JSON: jobs that took over the room of these. */
+  readonly admitted?: string | null;
   /** In JSON: parents that have nothing to wait for any more. */
   readonly parents?: string | null;
 }
@@ -159,8 +162,9 @@ export class Settler {
 
   async #complete(items: readonly Completion[], statement: Statement): Promise<boolean[]> {
     const rows = await this.db.run<CompletedRow>(statement);
-    for (const { looks, parents } of rows) {
+    for (const { looks, admitted, parents } of rows) {
       this.hub.announceLimits({ limits: listIn<string>(looks), slept: false });
+      announceAdmitted(this.hub, this.counters.metrics, listIn<AdmittedJobs>(admitted));
       this.hub.announceParents(listIn<string>(parents));
     }
     if (rows[0] && rows[0].watched > 0) this.hub.announceEvents();
