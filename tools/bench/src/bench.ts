@@ -1,6 +1,7 @@
 import { startChild, type Child, type Methods } from './env/child.js';
 import type { BenchDatabase, Postgres } from './env/postgres.js';
 import type { Redis } from './env/redis.js';
+import type { River } from './env/river.js';
 import type { LoadMethods } from './load/process.js';
 import type { Results } from './results.js';
 import type { Scale } from './scale.js';
@@ -10,6 +11,7 @@ import { startMillrace, type Server } from './servers/command-line.js';
 export interface Bench {
   readonly postgres: Postgres;
   readonly redis: Redis | null;
+  readonly river: River | null;
   readonly scale: Scale;
   readonly results: Results;
 }

@@ -4,7 +4,8 @@ import { CASES, roundsOf } from './cases/index.js';
 import type { CaseName } from './cases/names.js';
 import { loadNow, machineFacts } from './env/machine.js';
 import { Postgres } from './env/postgres.js';
-import { startRedis, type Redis } from './env/redis.js';
+import { startRedis } from './env/redis.js';
+import { buildRiver } from './env/river.js';
 import { parseOptions, type Options } from './options.js';
 import { judge } from './report/bars.js';
 import { toJson, writeResults, type Run } from './report/publish.js';
@@ -18,13 +19,15 @@ async function run(options: Options): Promise<Run> {
   const startedAt = performance.now();
   const loadBefore = loadNow();
   const results = new Results();
-  const redis = options.cases.includes('throughput') ? await startRedisOrNote(results) : null;
+  const hasPeers = options.cases.includes('throughput');
+  const river = hasPeers ? orNote(results, await buildRiver(say)) : null;
+  const redis = hasPeers ? orNote(results, await startRedis(say)) : null;
   const postgres = await Postgres.start();
   try {
-    const bench: Bench = { postgres, redis, scale: options.scale, results };
+    const bench: Bench = { postgres, redis, river, scale: options.scale, results };
     for (const name of options.cases) await runCase(bench, name);
     return {
-      machine: machineFacts(postgres.version, redis?.version ?? null, loadBefore),
+      machine: machineFacts(postgres.version, redis?.version ?? null, river?.version ?? null, loadBefore),
       postgresSettings: postgres.settings,
       scale: options.scale,
       cases: options.cases,
@@ -38,10 +41,10 @@ async function run(options: Options): Promise<Run> {
   }
 }
 
-async function startRedisOrNote(results: Results): Promise<Redis | null> {
-  const redis = await startRedis(say);
-  if (typeof redis !== 'string') return redis;
-  results.note(redis);
+/** A peer that is not to be had is left out, and the results say why. */
+function orNote<T extends object>(results: Results, peer: T | string): T | null {
+  if (typeof peer !== 'string') return peer;
+  results.note(peer);
   return null;
 }
 

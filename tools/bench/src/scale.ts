@@ -13,6 +13,7 @@ export interface Scale {
     readonly graphilePlain: number;
     readonly graphileTuned: number;
     readonly pgBoss: number;
+    readonly river: number;
     readonly bullmq: number;
     readonly remote: number;
     readonly remoteBatched: number;
@@ -54,6 +55,7 @@ export const FULL: Scale = {
     graphilePlain: 10_000,
     graphileTuned: 100_000,
     pgBoss: 50_000,
+    river: 100_000,
     bullmq: 40_000,
     remote: 60_000,
     remoteBatched: 300_000,
@@ -100,6 +102,7 @@ export const QUICK: Scale = {
     graphilePlain: 2_000,
     graphileTuned: 10_000,
     pgBoss: 8_000,
+    river: 10_000,
     bullmq: 6_000,
     remote: 5_000,
     remoteBatched: 20_000,

@@ -7,7 +7,7 @@ import type { EmbeddingMethods } from '../servers/embedding.js';
 /** Puts jobs on the queue by the fastest way there is. */
 export async function preload(scope: Scope, database: BenchDatabase, jobs: number): Promise<void> {
   const raw = scope.child<RawMethods>('contenders/raw.js');
-  await raw.call('open', { databaseUrl: database.url, redisPort: null });
+  await raw.call('open', { databaseUrl: database.url });
   await raw.call('preload', jobs);
   await raw.stop();
   await scope.bench.postgres.settle(database);

@@ -82,7 +82,7 @@ async function statements(scope: Scope): Promise<void> {
   const jobs = bench.scale.jobs.remoteBatched;
   const database = await scope.database('millrace');
   const raw = scope.child<RawMethods>('contenders/raw.js');
-  await raw.call('open', { databaseUrl: database.url, redisPort: null });
+  await raw.call('open', { databaseUrl: database.url });
   await raw.call('enqueue', jobs);
   await bench.postgres.settle(database);
   const { perSecond } = await raw.call('leaseAndComplete', jobs);

@@ -56,7 +56,7 @@ async function measureKeys(scope: Scope, port: number): Promise<void> {
 
 async function rawInserts(scope: Scope, databaseUrl: string): Promise<void> {
   const raw = scope.child<RawMethods>('contenders/raw.js');
-  await raw.call('open', { databaseUrl, redisPort: null });
+  await raw.call('open', { databaseUrl });
   const { p50, p99 } = await raw.call('insertSingly', scope.bench.scale.latencySamples * 2);
   scope.bench.results.record('single-p50.raw.1', p50);
   scope.bench.results.record('single-p99.raw.1', p99);

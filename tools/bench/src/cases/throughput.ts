@@ -51,6 +51,7 @@ export const throughput = perRound(async ({ bench }) => {
   await contend(bench, contender('pg-boss', jobs.pgBoss, { added }));
   const large = { drain: 'drainTuned', drainKey: 'pg-boss-large' } as const;
   await contend(bench, contender('pg-boss', jobs.pgBoss, large));
+  if (bench.river !== null) await contend(bench, contender('river', jobs.river, { added }));
   if (bench.redis !== null) await contend(bench, contender('bullmq', jobs.bullmq, { added: jobs.bullmq }));
 });
 
@@ -80,7 +81,9 @@ function withContender(
   return scoped(bench, async (scope) => {
     const database = await scope.database(schema);
     const child = scope.child<Methods>(script);
-    await child.call('open', { databaseUrl: database.url, redisPort: bench.redis?.port ?? null });
+    const { redis, river } = bench;
+    const others = { redisPort: redis?.port ?? null, riverProgram: river?.program ?? null };
+    await child.call('open', { databaseUrl: database.url, ...others });
     await work(child, scope, database);
   });
 }

@@ -15,7 +15,9 @@ export interface ContenderMethods {
 /** Where a contender stores its jobs. */
 export interface Backends {
   readonly databaseUrl: string;
-  readonly redisPort: number | null;
+  readonly redisPort?: number | null;
+  /** The program that runs River. */
+  readonly riverProgram?: string | null;
 }
 
 /** Adds full batches from the same number of concurrent callers for every contender; resolves to milliseconds. */

@@ -23,7 +23,12 @@ export interface MachineFacts {
   readonly loadBefore: number;
 }
 
-export function machineFacts(postgres: string, redis: string | null, loadBefore: number): MachineFacts {
+export function machineFacts(
+  postgres: string,
+  redis: string | null,
+  river: string | null,
+  loadBefore: number,
+): MachineFacts {
   return {
     date: new Date().toISOString(),
     cores: availableParallelism(),
@@ -35,7 +40,7 @@ export function machineFacts(postgres: string, redis: string | null, loadBefore:
     redis,
     millrace: VERSION,
     commit: commit(),
-    peers: peerVersions(),
+    peers: { ...peerVersions(), ...(river !== null && { river }) },
     loadBefore,
   };
 }

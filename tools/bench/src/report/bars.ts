@@ -64,6 +64,7 @@ export const BARS: readonly Bar[] = [
   atLeast('throughput', 'drain / graphile-worker tuned', 2, ['drain.millrace', 'drain.graphile-tuned']),
   atLeast('throughput', 'drain / graphile-worker plain', 8, ['drain.millrace', 'drain.graphile-plain']),
   atLeast('throughput', 'drain / pg-boss', 5, ['drain.millrace', 'drain.pg-boss']),
+  atLeast('throughput', 'drain / River', 2, ['drain.millrace', 'drain.river']),
   atLeast('throughput', 'drain / BullMQ', 3, ['drain.millrace', 'drain.bullmq']),
   atLeast('throughput', 'drain / raw claim and settle', 1 / 3, ['drain.millrace', 'drain.raw']),
   atLeast('throughput', 'batch enqueue / graphile-worker', 1.5, ['enqueue.millrace', 'enqueue.graphile']),

@@ -30,6 +30,7 @@ export const DRAINED = {
   'graphile-plain': 'graphile-worker, plain',
   'pg-boss': 'pg-boss, 100 per fetch',
   'pg-boss-large': 'pg-boss, 1000 per fetch, completed at once',
+  river: 'River, in Go',
   bullmq: 'BullMQ, Redis with fsync',
 } as const;
 
@@ -38,6 +39,7 @@ export const ENQUEUED = {
   millrace: 'Millrace, over HTTP',
   graphile: 'graphile-worker, addJobs',
   'pg-boss': 'pg-boss, insert',
+  river: 'River, InsertManyFast',
   bullmq: 'BullMQ, addBulk',
 } as const;
 
@@ -70,7 +72,7 @@ function throughputGroups(): Group[] {
       of: 'throughput',
       title: 'Processor time per job while draining',
       metrics: entries(DRAINED).flatMap(([key, title]) => [
-        metric(`drain-node-cpu.${key}`, `${title}: Node`, 'µs'),
+        metric(`drain-node-cpu.${key}`, `${title}: its process`, 'µs'),
         metric(`drain-postgres-cpu.${key}`, `${title}: PostgreSQL`, 'µs'),
       ]),
     },
