@@ -18,6 +18,9 @@ export function treeCpuSeconds(root: number): number {
   return top ? sum(top) : NaN;
 }
 
+/** Of those programs that this process has started, and that have ended: a load generator, for example. */
+export const endedChildrenCpuSeconds = (): number => processStat(process.pid)?.endedChildrenCpuSeconds ?? NaN;
+
 export function residentMiB(pid: number): number {
   try {
     const kib = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];

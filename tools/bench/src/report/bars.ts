@@ -1,6 +1,7 @@
 import { AXES, AXIS_NAMES, growthMetric, MEASURE_NAMES, MEASURES, slowdown } from '../cases/growth/axes.js';
 import { INSIGHT_TITLES } from '../cases/insight.js';
 import { SHARING } from '../cases/limits.js';
+import { COUNTS } from '../cases/processes.js';
 import type { CaseName } from '../cases/names.js';
 import type { Measured, Results } from '../results.js';
 
@@ -78,10 +79,16 @@ export const BARS: readonly Bar[] = [
     'single.millrace.64',
     'single.route.64',
   ]),
-  atLeast('processes', 'single enqueue, 64 connections: two processes / one, on two cores', 1.3, [
-    'processes.2',
-    'processes.1',
-  ]),
+  ...COUNTS.map((count) =>
+    atMost(
+      'processes',
+      `the model of processes: how far it is from what ${count === 1 ? 'one process' : `${count} processes`} did`,
+      0.2,
+      '×',
+      [`processes-model.${count}`, `processes.${count}`],
+      (model, real) => Math.abs(model / real - 1),
+    ),
+  ),
   atMost(
     'single',
     'single enqueue, 1 connection / (raw insert + empty request)',

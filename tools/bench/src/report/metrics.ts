@@ -4,7 +4,7 @@ import { DEPTHS, FILTERS, RARE, SIZES } from '../cases/history.js';
 import { INSIGHT_TITLES } from '../cases/insight.js';
 import { LIMITED, SHARING } from '../cases/limits.js';
 import type { CaseName } from '../cases/names.js';
-import { COUNTS } from '../cases/processes.js';
+import { COUNTS, MODELLED_CORES } from '../cases/processes.js';
 import { CONNECTIONS } from '../cases/single.js';
 import type { Scale } from '../scale.js';
 
@@ -306,15 +306,23 @@ function singleMetrics(): Metric[] {
   ];
 }
 
-const processMetrics = (): Metric[] =>
-  COUNTS.flatMap((n) => {
+const processMetrics = (): Metric[] => [
+  ...COUNTS.flatMap((n) => {
     const title = n === 1 ? 'one process' : `${n} processes`;
     return [
       metric(`processes.${n}`, title, '/s'),
       metric(`processes-p50.${n}`, `${title}, p50`, 'ms'),
       metric(`processes-p99.${n}`, `${title}, p99`, 'ms'),
+      metric(`processes-cpu.service.${n}`, `${title}: processor per request, the service`, 'µs'),
+      metric(`processes-cpu.postgres.${n}`, `${title}: processor per request, PostgreSQL`, 'µs'),
+      metric(`processes-cpu.load.${n}`, `${title}: processor per request, the load generator`, 'µs'),
+      metric(`processes-model.${n}`, `${title}: what the model says of this machine`, '/s'),
     ];
-  });
+  }),
+  ...MODELLED_CORES.map((cores) =>
+    metric(`processes-model.cores.${cores}`, `the model, ${cores} cores, callers elsewhere`, '/s'),
+  ),
+];
 
 function pageMetrics({ historySome, historyMany }: Scale['jobs']): Metric[] {
   const sizes = { some: historySome, many: historyMany };
