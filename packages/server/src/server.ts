@@ -18,7 +18,7 @@ import { serviceOn, type Service } from './wiring/service.js';
 import { LiveCells } from './wiring/live-cells.js';
 import { startNotifications } from './wiring/start-cell.js';
 import { startLoops } from './wiring/start-loops.js';
-import { startRelayWith } from './wiring/start-relay.js';
+import { createRelay } from './wiring/start-relay.js';
 import type { Snapshot } from './telemetry/fleet-metrics.js';
 import { startMetricsServer } from './telemetry/metrics-server.js';
 import { Metrics, type CollectOptions } from './telemetry/metrics.js';
@@ -156,7 +156,7 @@ async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecy
     if (pool) lifecycle.onDrain((graceMs) => pool.stop(graceMs));
     if (config.mode === 'worker') return null;
     const apiUrl = await startApi(parts);
-    if (config.outbox !== null) await startOutboxRelay(config.outbox, apiUrl, parts);
+    if (config.outbox !== null) startOutboxRelay(config.outbox, apiUrl, parts);
     return apiUrl;
   };
   const { database } = config;
@@ -183,12 +183,17 @@ function createTracer(config: Config, metrics: Metrics, logger: Logger, lifecycl
   return tracer;
 }
 
-/** A relay from the outbox of an application to this very process. If it cannot go on, the service does. */
-async function startOutboxRelay(from: string, url: string, parts: Parts): Promise<void> {
-  const { config, metrics, logger, lifecycle } = parts;
+/**
+ * A relay from the outbox of an application to this very process. The service neither waits for that database nor ends
+ * with the relay: it serves others too.
+ */
+function startOutboxRelay(from: string, url: string, { config, metrics, logger, lifecycle }: Parts): void {
   const service = { url, token: config.outboxToken ?? 'dev' };
-  const relay = await startRelayWith(metrics.registry, { from, service, logger });
+  const relay = createRelay(metrics.registry, { from, service, logger });
   lifecycle.onDrain(() => relay.stop());
+  relay.start().catch((err: unknown) => {
+    logger.error({ err }, 'the relay of --outbox cannot work and stays down; the service goes on without it');
+  });
 }
 
 async function startApi({ config, credentials, service, metrics, logger, lifecycle, tracer }: Parts): Promise<string> {

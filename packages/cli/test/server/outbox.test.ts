@@ -14,8 +14,8 @@ describe('outbox', () => {
 
   it('is installed, shown, emptied and removed', async () => {
     expect(await outbox('status')).toMatchObject({ code: 1, stderr: expect.stringContaining('outbox install') });
-    expect(await outbox('install')).toMatchObject({ code: 0, stdout: 'the outbox is installed, at version 2\n' });
-    expect(await outbox('install')).toMatchObject({ code: 0, stdout: 'the outbox was there, at version 2\n' });
+    expect(await outbox('install')).toMatchObject({ code: 0, stdout: 'the outbox is installed, at version 3\n' });
+    expect(await outbox('install')).toMatchObject({ code: 0, stdout: 'the outbox was there, at version 3\n' });
     await database.query(`SELECT millrace_outbox.enqueue('t')`);
     await database.query(
       `INSERT INTO millrace_outbox.refused (id, written_at, refused_at, size, task, payload, code, error)
@@ -25,7 +25,7 @@ describe('outbox', () => {
     expect(stdout).toMatch(
       /waiting {3}1, the oldest for \d+ s\nrefused {3}1\nrelays {4}0\n {2}019bd0e5-.* mail {2}conflict: no/,
     );
-    expect(JSON.parse((await outbox('status', '--json')).stdout)).toMatchObject({ version: 2, waiting: 1, refused: 1 });
+    expect(JSON.parse((await outbox('status', '--json')).stdout)).toMatchObject({ version: 3, waiting: 1, refused: 1 });
     expect((await outbox('prune', '--refused', '41')).stdout).toBe('removed 0 refused and 0 handled\n');
     expect((await outbox('retry', '019bd0e5-7c58-7a5f-9c0e-2f9f6a0f8f10')).stdout).toBe('put back 1 entry\n');
     expect((await outbox('retry', '--all')).stdout).toBe('put back 0 entries\n');

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { installOutbox } from '@millrace/server';
 import { emptyDatabase, type TestDatabase } from '../../../server/test/support/database.js';
 import { spawnMillrace } from '../../../server/test/support/processes.js';
+import { freePort } from '../../../server/test/support/free-port.js';
 import { KEY_A, startTestServer, type TestServer } from '../../../server/test/support/server.js';
 import { until } from '../../../server/test/support/until.js';
 
@@ -18,10 +19,10 @@ describe('millrace relay', () => {
     await application.drop();
   });
 
-  const relay = (token: string) =>
+  const relay = (token: string, from = application.url) =>
     spawnMillrace({
       args: ['relay', '--metrics-port=0', '--host=127.0.0.1', '--log-format=json'],
-      env: { MILLRACE_OUTBOX_URL: application.url, MILLRACE_URL: service.url, MILLRACE_TOKEN: token },
+      env: { MILLRACE_OUTBOX_URL: from, MILLRACE_URL: service.url, MILLRACE_TOKEN: token },
     });
   const waiting = (): Promise<unknown[]> => application.query('SELECT FROM millrace_outbox.entries');
 
@@ -38,6 +39,24 @@ describe('millrace relay', () => {
     running.signal('SIGTERM');
     expect((await running.exited).code).toBe(0);
     expect((await service.a.get('/api/v1/jobs?queue=relayed')).body.jobs).toHaveLength(1);
+  });
+
+  it("waits while the application's database is away, from the start on", async () => {
+    const nobody = `postgres://127.0.0.1:${await freePort()}/app`;
+    const running = relay(KEY_A, nobody);
+    const { metrics } = (await running.logged(({ msg }) => msg === 'relaying')) as { metrics: string };
+    expect((await fetch(`${metrics}/ready`)).status).toBe(503);
+    expect(await (await fetch(`${metrics}/metrics`)).text()).toMatch(/^millrace_outbox_relay_up 0$/m);
+    running.signal('SIGTERM');
+    expect((await running.exited).code).toBe(0);
+  });
+
+  it('exits with 1 where there is no outbox', async () => {
+    const empty = await emptyDatabase();
+    const running = relay(KEY_A, empty.url);
+    expect((await running.exited).code).toBe(1);
+    expect(running.stderr()).toContain('millrace outbox install creates it');
+    await empty.drop();
   });
 
   it('exits with 1 if its token is refused, keeps the entries, and shows nobody the token', async () => {

@@ -127,13 +127,16 @@ WITH gone AS (
 SELECT count(*)::int AS n FROM gone;
 
 -- name: prune_handled
-WITH gone AS (
-  DELETE FROM millrace_outbox.handled WHERE key = ANY (ARRAY(
-    SELECT h.key FROM millrace_outbox.handled h WHERE h.at < now() - :older_secs::float8 * interval '1 second'
-    LIMIT :most::int FOR UPDATE SKIP LOCKED
-  )) RETURNING 1
+-- The oldest keys, :most at a time. :from is where the last step ended (null: at the start), so that what it deleted is
+-- not walked over again before it is vacuumed; `last` is where this one ended.
+WITH old AS (
+  SELECT h.key, h.at FROM millrace_outbox.handled h
+  WHERE h.at >= coalesce(:from::timestamptz, '-infinity') AND h.at < now() - :older_secs::float8 * interval '1 second'
+  ORDER BY h.at LIMIT :most::int FOR UPDATE SKIP LOCKED
+), gone AS (
+  DELETE FROM millrace_outbox.handled WHERE key = ANY (ARRAY(SELECT key FROM old)) RETURNING 1
 )
-SELECT count(*)::int AS n FROM gone;
+SELECT (SELECT count(*) FROM gone)::int AS n, (SELECT to_json(max(at)) #>> '{}' FROM old) AS last;
 
 -- name: version
 SELECT max(version)::int AS version FROM millrace_outbox.versions;

@@ -3,11 +3,12 @@ import type { Logger } from 'pino';
 import { OutboxDatabase } from '../store/outbox/outbox-database.js';
 import { OutboxError } from '../store/outbox/outbox-error.js';
 import { OutboxListener } from '../store/outbox/outbox-listener.js';
-import { checkVersion, outboxGauge, pruneHandled, type Gauge } from '../store/outbox/upkeep.js';
+import { checkVersion, outboxGauge, type Gauge } from '../store/outbox/upkeep.js';
 import { Claims, MOST_ENTRIES, type EntryClaim } from './claims.js';
 import { Delivery } from './delivery.js';
-import type { Entry, KeyLives } from './one-by-one.js';
 import { Backoff } from './backoff.js';
+import { HandledPruning } from './handled-pruning.js';
+import type { Entry, KeyLives } from './one-by-one.js';
 import { introduce } from './service-check.js';
 import { ServiceClient, type ServiceOptions } from './service-client.js';
 import type { Again, Refusal, Stop } from './verdict.js';
@@ -15,9 +16,9 @@ import type { Again, Refusal, Stop } from './verdict.js';
 /**
  * Moves entries from the outbox of an application to the service.
  *
- * states: running → stopping → ended. It also ends by itself, with a reason, if what is wrong does not pass: a token
- * that is refused, an outbox that is not there. Whatever ends it, no entry is lost: what was taken is delivered,
- * refused, put back, or taken by another relay half a minute later.
+ * states: looking for the outbox → running → stopping → ended. It also ends by itself, with a reason, if what is wrong
+ * does not pass: a token that is refused, an outbox that is not there. Whatever ends it, no entry is lost: what was
+ * taken is delivered, refused, put back, or taken by another relay half a minute later.
  *
  * Invariants: at most FLIGHTS calls are in flight, each with what one claim took; no transaction is open during a call;
  * while the service or the database is away, pauses grow and nothing is held.
@@ -52,8 +53,6 @@ const SAY_AGAIN_MS = 2_500;
 const MANY = MOST_ENTRIES / 4;
 
 const HOUR_MS = 3_600_000;
-const HANDLED_SECS = 400 * 86_400;
-const PRUNE_ROUNDS = 10;
 
 export class Relay {
   readonly #id = randomUUID();
@@ -62,12 +61,14 @@ export class Relay {
   readonly #claims: Claims;
   readonly #delivery: Delivery;
   readonly #listener: OutboxListener;
+  readonly #pruning: HandledPruning;
   readonly #pauses: Backoff;
   readonly #flights = new Set<Promise<void>>();
   readonly #logger: Logger;
+  /** Whether the outbox has been found. */
+  #found = false;
   #lives: KeyLives | null = null;
   #learnAt = 0;
-  #pruneAt = 0;
   /** Whether the last claim took all that one can. */
   #plenty = false;
   #restMs = FIRST_REST_MS;
@@ -92,18 +93,21 @@ export class Relay {
       },
     });
     this.#listener = new OutboxListener(this.#outbox, this.#id, logger, () => this.#rouse());
+    this.#pruning = new HandledPruning(this.#outbox, (error) => this.#failed(error));
   }
 
-  /** Resolves once the outbox was found. @throws if it cannot work */
+  /**
+   * Resolves once the outbox was found, or its database is out of reach: then the relay goes on looking.
+   *
+   * @throws if it cannot work
+   */
   async start(): Promise<void> {
-    try {
-      await checkVersion(this.#outbox);
-    } catch (error) {
-      await this.#close();
-      throw error;
-    }
-    this.#listener.start();
-    this.#running = this.#run();
+    const looked = this.#lookFirst();
+    this.#running = looked.then(
+      () => this.#run(),
+      () => this.#close(),
+    );
+    await looked;
   }
 
   /** Ends with the calls that are in flight. */
@@ -129,7 +133,27 @@ export class Relay {
     return outboxGauge(this.#outbox);
   }
 
+  async #lookFirst(): Promise<void> {
+    try {
+      await this.#look();
+    } catch (error) {
+      if (isPassing(error)) return this.#failed(error);
+      this.#failure = error as Error;
+      this.#stopping = true;
+      throw error;
+    }
+  }
+
+  async #look(): Promise<void> {
+    await checkVersion(this.#outbox);
+    this.#found = true;
+    this.#pauses.worked('database');
+    this.#listener.start();
+    this.#pruning.start();
+  }
+
   async #run(): Promise<void> {
+    await this.#pauses.over();
     while (!this.#stopping) {
       try {
         await this.#round();
@@ -144,6 +168,7 @@ export class Relay {
   }
 
   async #round(): Promise<void> {
+    if (!this.#found) await this.#look();
     if (performance.now() >= this.#learnAt || this.#lives === null) await this.#learn();
     if (this.#lives === null) return;
     const lives = this.#lives;
@@ -197,7 +222,7 @@ export class Relay {
   }
 
   #failed(error: unknown): void {
-    if (error instanceof OutboxError && !error.lasting) return this.#pauses.begin('database', error.message, 0);
+    if (isPassing(error)) return this.#pauses.begin('database', withCause(error), 0);
     this.#fail(error as Error);
   }
 
@@ -210,7 +235,6 @@ export class Relay {
   }
 
   async #rest(): Promise<void> {
-    if (performance.now() >= this.#pruneAt) await this.#prune();
     const hears = this.#listener.hears;
     // Whoever wrote before we said so told nobody: look once more.
     if (await this.#say(hears)) return;
@@ -227,11 +251,6 @@ export class Relay {
     await this.#outbox.run('see', { relay: this.#id, told_secs: wanted ? TOLD_SECS : null });
     this.#said = { at: performance.now(), wanted };
     return wanted && !before;
-  }
-
-  async #prune(): Promise<void> {
-    this.#pruneAt = performance.now() + HOUR_MS;
-    await pruneHandled(this.#outbox, HANDLED_SECS, PRUNE_ROUNDS);
   }
 
   #noteRefusal({ key, task }: Entry, { code, error }: Refusal): void {
@@ -260,8 +279,17 @@ export class Relay {
   }
 
   async #close(): Promise<void> {
+    await this.#pruning.stop();
     await this.#listener.stop();
     this.#service.close();
     await this.#outbox.end();
   }
+}
+
+const isPassing = (error: unknown): error is OutboxError => error instanceof OutboxError && !error.lasting;
+
+/** A wrong password counts as an outage too: the line in the log has to say which of them it is. */
+function withCause({ message, cause }: OutboxError): string {
+  const reason = cause instanceof Error ? cause.message : '';
+  return reason === '' || message.includes(reason) ? message : `${message}: ${reason}`;
 }

@@ -7,6 +7,12 @@ export interface OutboxGauge {
   readonly refused: number;
 }
 
+export interface RelayState {
+  /** Asked at every scrape. */
+  gauge(): Promise<OutboxGauge>;
+  isUp(): boolean;
+}
+
 /** A scrape goes on without the gauges if the application's database takes longer. */
 const READ_MS = 3_000;
 
@@ -15,8 +21,7 @@ export class RelayMetrics {
   readonly relayed: Counter;
   readonly refusals: Counter;
 
-  /** `read` is asked at every scrape. */
-  constructor(registry: Registry, read: () => Promise<OutboxGauge>) {
+  constructor(registry: Registry, relay: RelayState) {
     const registers = [registry];
     this.relayed = new Counter({
       name: 'millrace_outbox_relayed_total',
@@ -27,6 +32,13 @@ export class RelayMetrics {
       name: 'millrace_outbox_refused_total',
       help: 'Entries of the outbox that the service refused.',
       registers,
+    });
+    const up: Gauge = new Gauge({
+      name: 'millrace_outbox_relay_up',
+      help: '1 while the relay of this process works; 0 while it waits for the service or the database, or has stopped.',
+      aggregator: 'max',
+      registers,
+      collect: () => up.set(relay.isUp() ? 1 : 0),
     });
     // What is true of the whole outbox is no sum over processes.
     const gauge = (name: string, help: string): Gauge =>
@@ -39,7 +51,7 @@ export class RelayMetrics {
       aggregator: 'max',
       registers,
       collect: async (): Promise<void> => {
-        const found = await within(READ_MS, read());
+        const found = await within(READ_MS, relay.gauge());
         if (found === null) return [waiting, oldest, refused].forEach((each) => each.remove());
         waiting.set(found.waiting);
         oldest.set(found.oldest_secs ?? 0);

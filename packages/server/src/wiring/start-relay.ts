@@ -20,19 +20,19 @@ export interface RunningRelay {
   stop(): Promise<void>;
 }
 
-/** Starts a relay that counts what it does in `registry`. */
-export async function startRelayWith(registry: Registry, options: Omit<RelayOptions, 'events'>): Promise<Relay> {
-  const metrics: RelayMetrics = new RelayMetrics(registry, () => relay.gauge());
+/** A relay that counts what it does in `registry`. */
+export function createRelay(registry: Registry, options: Omit<RelayOptions, 'events'>): Relay {
+  const metrics: RelayMetrics = new RelayMetrics(registry, { gauge: () => relay.gauge(), isUp: () => relay.ready });
   const relay: Relay = new Relay({
     ...options,
     events: { relayed: (entries) => metrics.relayed.inc(entries), refused: () => metrics.refusals.inc() },
   });
-  await relay.start();
   return relay;
 }
 
 /**
- * Moves what the application at `from` puts into its outbox to the service, until it is stopped.
+ * Moves what the application at `from` puts into its outbox to the service, until it is stopped. While that database is
+ * out of reach it waits, at the start as well.
  *
  * @throws OutboxError if there is no outbox, or the role may not use it
  */
@@ -40,7 +40,8 @@ export async function startRelay(options: RelayProcessOptions): Promise<RunningR
   const registry = new Registry();
   const process = new ProcessMetrics(registry);
   try {
-    const relay = await startRelayWith(registry, options);
+    const relay = createRelay(registry, options);
+    await relay.start();
     const page = { contentType: registry.contentType, text: () => registry.metrics() };
     const probes = { health: () => ({ version: VERSION }), ready: () => Promise.resolve(relay.ready) };
     const { host, metricsPort: port } = options;

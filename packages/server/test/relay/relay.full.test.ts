@@ -5,8 +5,9 @@ import { describe, expect, it } from 'vitest';
 import { installOutbox } from '../../src/store/outbox/installation.js';
 import { outboxStatus } from '../../src/store/outbox/upkeep.js';
 import { lease, newQueue } from '../engine/kit.js';
+import { emptyDatabase } from '../support/database.js';
 import { startProxy } from '../support/proxy.js';
-import { KEY_A, KEY_B, startTestServer, useTestServer } from '../support/server.js';
+import { KEY_A, KEY_B, startTestServer, useTestServer, type TestServer } from '../support/server.js';
 import { startTransactionPooler } from '../support/transaction-pooler.js';
 import { until } from '../support/until.js';
 import {
@@ -186,18 +187,55 @@ describe('notifications', () => {
 });
 
 describe('serve --outbox', () => {
+  const metric = async (server: TestServer, name: string): Promise<string | undefined> => {
+    const page = await (await fetch(`${server.metricsUrl}/metrics`)).text();
+    return new RegExp(`^millrace_outbox_${name} (.*)$`, 'm').exec(page)?.[1];
+  };
+
   it('relays within the process of the service, and shows how far it is', async () => {
     const queue = newQueue();
     const own = await startTestServer({ config: { mode: 'all', outbox: application.url, outboxToken: KEY_A } });
     await many(queue, 3);
     await drained(application);
     expect(await lease(own.worker, queue, { max_jobs: 10 })).toHaveLength(3);
-    const expected = ['relayed_total 3', 'waiting 0', 'oldest_age_seconds 0'];
-    await until(async () => {
-      const lines = (await (await fetch(`${own.metricsUrl}/metrics`)).text()).split('\n');
-      const shown = lines.filter((line) => line.startsWith('millrace_outbox_'));
-      return expected.every((each) => shown.includes(`millrace_outbox_${each}`)) || shown.join();
-    });
+    for (const [name, value] of Object.entries({
+      relayed_total: '3',
+      waiting: '0',
+      oldest_age_seconds: '0',
+      relay_up: '1',
+    }))
+      await until(async () => (await metric(own, name)) === value, { what: `${name} to be ${value}` });
     await own.stop();
+  });
+
+  it("starts while the application's database is away, and relays once it is back", async () => {
+    const queue = newQueue();
+    const proxy = await startProxy(application.url);
+    await proxy.cut();
+    const own = await startTestServer({ config: { mode: 'api', outbox: proxy.url, outboxToken: KEY_A } });
+    expect((await own.a.post('/api/v1/jobs', { task_name: 't', config: { queue } })).status).toBe(201);
+    expect([await metric(own, 'relay_up'), await metric(own, 'waiting')]).toEqual(['0', undefined]);
+    await many(queue, 2);
+    await proxy.restore();
+    await drained(application);
+    await until(async () => (await metric(own, 'relay_up')) === '1', { what: 'the relay to be up' });
+    expect(await jobsOf(own.a, queue)).toHaveLength(3);
+    await own.stop();
+    await proxy.close();
+  });
+
+  it('serves without a relay where there is no outbox, and says so', async () => {
+    const empty = await emptyDatabase();
+    const own = await startTestServer({ config: { mode: 'api', outbox: empty.url, outboxToken: KEY_A } });
+    await until(
+      () => own.log().some(({ level, msg }) => level === 'error' && String(msg).includes('relay of --outbox')),
+      {
+        what: 'the line in the log',
+      },
+    );
+    expect((await own.a.post('/api/v1/jobs', { task_name: 't' })).status).toBe(201);
+    expect(await metric(own, 'relay_up')).toBe('0');
+    await own.stop();
+    await empty.drop();
   });
 });

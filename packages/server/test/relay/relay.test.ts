@@ -3,6 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, describe, expect, it } from 'vitest';
 import { outboxStatus, retryRefused } from '../../src/store/outbox/upkeep.js';
 import { newQueue } from '../engine/kit.js';
+import { emptyDatabase } from '../support/database.js';
+import { startProxy } from '../support/proxy.js';
 import { useTestServer, WORKER_TOKEN } from '../support/server.js';
 import { until } from '../support/until.js';
 import {
@@ -185,6 +187,48 @@ describe('a relay', () => {
     expect(await application.query('SELECT FROM millrace_outbox.entries WHERE tried_at IS NULL')).toHaveLength(3);
     expect(await application.query('SELECT FROM millrace_outbox.claims')).toEqual([]);
     await application.query('DELETE FROM millrace_outbox.entries');
+  });
+
+  it('waits for a database that is away when it starts, and says why', async () => {
+    const queue = newQueue();
+    await many(queue, 3);
+    const proxy = await startProxy(application.url);
+    await proxy.cut();
+    const relay = await startTestRelay(proxy.url, url);
+    const away = relay.log().find(({ msg }) => String(msg).includes('the database is away'));
+    expect([String(away?.reason), relay.relay.ready]).toEqual([expect.stringContaining('ECONNREFUSED'), false]);
+    await proxy.restore();
+    await drained(application);
+    await relay.stop();
+    await proxy.close();
+    expect([await relay.relay.ended(), payloadNumbers(await jobsOf(a, queue))]).toEqual([null, [1, 2, 3]]);
+  });
+
+  it('does not start on a database without an outbox', async () => {
+    const empty = await emptyDatabase();
+    await expect(startTestRelay(empty.url, url)).rejects.toThrow(/no outbox in this database: millrace outbox install/);
+    await empty.drop();
+  });
+
+  it('forgets old keys of effects under load too, however many there are, and no others', async () => {
+    await application.query(
+      `INSERT INTO millrace_outbox.handled
+       SELECT 'key ' || n, now() - interval '401 days' - n * interval '1 second' FROM generate_series(1, 12000) n;
+       INSERT INTO millrace_outbox.handled VALUES ('later', now() - interval '399 days')`,
+    );
+    const queue = newQueue();
+    const relay = await startTestRelay(application.url, url);
+    const keys = (): Promise<{ key: string }[]> => application.query('SELECT key FROM millrace_outbox.handled LIMIT 2');
+    await until(
+      async () => {
+        await many(queue, 10);
+        return (await keys()).length === 1;
+      },
+      { what: 'old keys to be forgotten' },
+    );
+    expect(await keys()).toEqual([{ key: 'later' }]);
+    await drained(application);
+    await relay.stop();
   });
 
   it('stops before an older service, which would ignore the keys', async () => {

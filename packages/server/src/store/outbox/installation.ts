@@ -23,8 +23,10 @@ const versions = (): Version[] =>
     .sort()
     .map((name) => ({ version: Number(name.slice(0, 4)), sql: readFileSync(new URL(name, FOLDER), 'utf8') }));
 
-/** What this program installs, and the oldest that its relay works with. */
+/** What this program installs. */
 export const OUTBOX_VERSION = versions().length;
+/** The oldest that its relay and commands work with. */
+export const OLDEST_OUTBOX = 2;
 
 /** Roles to grant rights to. */
 export interface OutboxRoles {

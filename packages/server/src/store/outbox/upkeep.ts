@@ -1,4 +1,4 @@
-import { OUTBOX_VERSION } from './installation.js';
+import { OLDEST_OUTBOX } from './installation.js';
 import { OutboxDatabase } from './outbox-database.js';
 import { OutboxError, outboxErrorAtStart } from './outbox-error.js';
 
@@ -59,31 +59,57 @@ export const pruneOutbox = (url: string, refusedSecs: number | null, handledSecs
   withOutbox(url, async (db) => ({
     refused:
       refusedSecs === null ? 0 : await stepwise((most) => db.run('prune_refused', { older_secs: refusedSecs, most })),
-    handled: handledSecs === null ? 0 : await pruneHandled(db, handledSecs, Infinity),
+    handled: handledSecs === null ? 0 : await pruneHandled(db, handledSecs),
   }));
 
-export const pruneHandled = (db: OutboxDatabase, olderSecs: number, rounds: number): Promise<number> =>
-  stepwise((most) => db.run('prune_handled', { older_secs: olderSecs, most }), rounds);
+export interface ForgottenStep {
+  readonly n: number;
+  /** Where the next step begins; null: nothing is left. */
+  readonly next: string | null;
+}
+
+/** One bounded step of forgetting what was handled longer ago than that, from where the last one ended. */
+export async function forgetHandled(
+  db: OutboxDatabase,
+  olderSecs: number,
+  from: string | null,
+): Promise<ForgottenStep> {
+  const values = { older_secs: olderSecs, from, most: STEP };
+  const [{ n, last } = { n: 0, last: null }] = await db.run<{ n: number; last: string | null }>(
+    'prune_handled',
+    values,
+  );
+  return { n, next: n < STEP ? null : last };
+}
+
+async function pruneHandled(db: OutboxDatabase, olderSecs: number): Promise<number> {
+  let total = 0;
+  let from: string | null = null;
+  do {
+    const { n, next }: ForgottenStep = await forgetHandled(db, olderSecs, from);
+    total += n;
+    from = next;
+  } while (from !== null);
+  return total;
+}
 
 /** The version that is installed, if this program can work with it. */
 export async function checkVersion(db: OutboxDatabase): Promise<number> {
   const [row] = await db.run<{ version: number | null }>('version');
   const version = row?.version ?? 0;
-  if (version >= OUTBOX_VERSION) return version;
+  if (version >= OLDEST_OUTBOX) return version;
   throw new OutboxError(
-    `the outbox is at version ${version}, this program needs ${OUTBOX_VERSION}: millrace outbox install upgrades it`,
+    `the outbox is at version ${version}, this program needs ${OLDEST_OUTBOX}: millrace outbox install upgrades it`,
     true,
   );
 }
 
-async function stepwise(step: (most: number) => Promise<object[]>, rounds = Infinity): Promise<number> {
-  let total = 0;
-  for (let round = 0; round < rounds; round++) {
+async function stepwise(step: (most: number) => Promise<object[]>): Promise<number> {
+  for (let total = 0; ;) {
     const [{ n } = { n: 0 }] = (await step(STEP)) as { n: number }[];
     total += n;
-    if (n < STEP) break;
+    if (n < STEP) return total;
   }
-  return total;
 }
 
 async function withOutbox<T>(url: string, work: (db: OutboxDatabase) => Promise<T>): Promise<T> {
