@@ -22,6 +22,17 @@ const face = '^packages/(server/dist/(index|testing)|contract/dist/index|sdk/dis
 
 /** Every layer of the server, from the top down; what is not in a folder is beside or above them. */
 const LAYERS = 'wiring|config|http|relay|cells|pool|loops|engine|store|domain|handlers|embedded|telemetry';
+/** Those of them that have rooms; the others are one room each. */
+const ROOMY = 'http|engine|store';
+
+/** The rooms of the clients, from the top down. */
+const CLI = ['dispatch', 'commands', 'show', 'connection', 'invocation', 'specs', 'terminal'];
+const SDK = [
+  ...['otel', 'testing', 'worker', 'client', 'durable', 'workflow', 'task', 'http'],
+  ...['errors', 'records', 'wire', 'shared', 'json', 'rules'],
+];
+const WORKER = ['running', 'reports', 'leases', 'calls'];
+const DASHBOARD = ['pages', 'shell', 'components', 'api', 'session', 'lib'];
 
 /** `layer` may import itself, the contract, npm packages, Node's own modules and the named layers; nothing else. */
 const layer = (name, below, others = []) => ({
@@ -45,8 +56,20 @@ const floors = (name, folder, rooms) =>
     to: { path: rooms.slice(0, index + 1).map((above) => `${folder}/${above}/`) },
   }));
 
-/** The same, for the rooms of a layer of the server. */
-const stack = (name, rooms) => floors(name, `${server}/${name}`, rooms);
+/** A room without a place among the floors could import whatever it likes. */
+const known = (name, folder, rooms) => ({
+  name: `${name}-every-room-has-its-place`,
+  comment: `a new folder of ${name} gets its place among the others here, and in docs/architecture.md`,
+  severity: 'error',
+  from: { path: `${folder}/(?!(${rooms.join('|')})/)[^/]+/` },
+  to: {},
+});
+
+/** The same, for the rooms of a layer of the server: all of its folders, but for those that have rules of their own. */
+const stack = (name, rooms, others = []) => [
+  ...floors(name, `${server}/${name}`, rooms),
+  known(name, `${server}/${name}`, [...rooms, ...others]),
+];
 
 /** The files of `folder` itself that put its rooms together: no room imports them. */
 const top = (name, folder, files) => ({
@@ -94,7 +117,8 @@ module.exports = {
       to: { pathNot: [`${server}/domain/`, contract, rules, `${npm}croner/`] },
     },
     layer('store', ['domain', 'telemetry']),
-    ...stack('store', ['migrations', 'outbox', 'connection', 'lists', 'turns']),
+    ...stack('store', ['handover', 'migrations', 'outbox', 'connection', 'lists', 'turns']),
+    apart('store', 'handover', 'outbox'),
     apart('store', 'migrations', 'outbox'),
     apart('store', 'lists', 'turns'),
     {
@@ -105,22 +129,34 @@ module.exports = {
       to: { path: `${server}/store/[^/]+/` },
     },
     layer('engine', ['domain', 'store', 'telemetry'], [rules]),
-    ...stack('engine', [
-      'operations',
-      'insight',
-      'jobs',
-      'durable',
-      'workflows',
-      'outcomes',
-      'limits',
-      'leases',
-      'shared',
-    ]),
+    ...stack(
+      'engine',
+      ['operations', 'insight', 'crons', 'jobs', 'durable', 'workflows', 'outcomes', 'limits', 'leases', 'shared'],
+      ['api'],
+    ),
     apart('engine', 'operations', 'insight'),
-    apart('engine', 'crons', 'operations'),
-    apart('engine', 'crons', 'insight'),
-    apart('engine', 'crons', 'jobs'),
-    apart('engine', 'crons', 'workflows'),
+    apart('engine', 'operations', 'crons'),
+    apart('engine', 'insight', 'crons'),
+    {
+      name: 'engine-crons-know-no-jobs',
+      comment: 'a schedule knows what it starts by the statements that start it, and by shared/workflow-starter.ts',
+      severity: 'error',
+      from: { path: `${server}/engine/crons/` },
+      to: { path: `${server}/engine/`, pathNot: `${server}/engine/(api\\.ts$|(crons|limits|shared)/)` },
+    },
+    {
+      name: 'engine-interfaces-only-declare',
+      comment: 'what http sees of the engine is made of records and of nothing that does anything',
+      severity: 'error',
+      from: { path: `${server}/engine/api[./]` },
+      to: { pathNot: [`${server}/engine/api[./]`, `${server}/domain/`, contract] },
+    },
+    {
+      name: 'engine-interfaces-through-their-face',
+      severity: 'error',
+      from: { path: `${server}/`, pathNot: `${server}/engine/api[./]` },
+      to: { path: `${server}/engine/api/` },
+    },
     {
       name: 'engine-is-wired-at-the-top',
       comment: 'engine.ts puts the rooms together; none of them knows it',
@@ -135,9 +171,11 @@ module.exports = {
       from: { path: `${server}/http/` },
       to: { path: `${server}/engine/`, pathNot: `${server}/engine/api\\.ts$` },
     },
-    ...stack('http', ['routes', 'answers', 'requests', 'access']),
+    ...stack('http', ['routes', 'ui', 'answers', 'requests', 'access']),
+    apart('http', 'routes', 'ui'),
+    top('http', `${server}/http`, 'app|request-hooks|openapi(-document|-schemas)?'),
     layer('pool', ['engine', 'domain', 'handlers', 'telemetry'], [durable, rules]),
-    ...['start-gate', 'executor', 'outcome-writer', 'completion-buffer', 'single-outcomes'].map(
+    ...['start-gate', 'executor', 'lanes', 'outcome-writer', 'completion-buffer', 'single-outcomes'].map(
       (stage, index, stages) => ({
         name: `pool-${stage}-hands-on`,
         comment: 'a job goes one way through the pool: no stage knows one before it',
@@ -175,6 +213,13 @@ module.exports = {
       to: {},
     },
     {
+      name: 'every-room-has-its-place',
+      comment: 'a layer that gets rooms gets a rule that says which of them stands above which',
+      severity: 'error',
+      from: { path: `${server}/(?!(${ROOMY})/)[^/]+/[^/]+/` },
+      to: {},
+    },
+    {
       name: 'nothing-imports-the-roots',
       comment: 'of the files beside the layers, only the wiring may use lifecycle.ts and version.ts',
       severity: 'error',
@@ -200,7 +245,8 @@ module.exports = {
       from: { path: '^packages/(server|contract)/' },
       to: { path: '^packages/cli/' },
     },
-    ...floors('cli', cli, ['dispatch', 'commands', 'show', 'connection', 'invocation', 'specs', 'terminal']),
+    ...floors('cli', cli, CLI),
+    known('cli', cli, [...CLI, 'server']),
     top('cli', cli, 'main'),
     {
       name: 'cli-server-stands-beside-the-client-commands',
@@ -239,10 +285,8 @@ module.exports = {
       from: { path: sdk, pathNot: `${sdk}/((worker|testing)/|durable/call-ordinals)` },
       to: { dependencyTypes: [core] },
     },
-    ...floors('sdk', sdk, [
-      ...['otel', 'testing', 'worker', 'client', 'durable', 'workflow', 'task', 'http'],
-      ...['errors', 'records', 'wire', 'shared', 'json', 'rules'],
-    ]),
+    ...floors('sdk', sdk, SDK),
+    known('sdk', sdk, SDK),
     top('sdk', sdk, 'index'),
     {
       name: 'sdk-worker-and-testing-stand-apart',
@@ -251,7 +295,8 @@ module.exports = {
       from: { path: `${sdk}/(testing|otel)/` },
       to: { path: `${sdk}/worker/` },
     },
-    ...floors('worker', `${sdk}/worker`, ['running', 'reports', 'leases', 'calls']),
+    ...floors('worker', `${sdk}/worker`, WORKER),
+    known('worker', `${sdk}/worker`, WORKER),
     top('worker', `${sdk}/worker`, 'worker|index'),
     {
       name: 'conformance-stands-alone',
@@ -281,7 +326,8 @@ module.exports = {
       from: { path: '^packages/(?!dashboard/)' },
       to: { path: '^packages/dashboard/' },
     },
-    ...floors('dashboard', dashboard, ['pages', 'shell', 'components', 'api', 'session', 'lib']),
+    ...floors('dashboard', dashboard, DASHBOARD),
+    known('dashboard', dashboard, DASHBOARD),
     top('dashboard', dashboard, 'main|router'),
     {
       name: 'dashboard-pages-stand-apart',
