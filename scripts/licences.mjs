@@ -2,7 +2,8 @@
  * docs/licences.md: the licence of everything that users get with Millrace.
  *
  *   npm run licences               writes it
- *   npm run licences -- --check    exits with 1 if it is stale, or if a licence is none of those we accept (npm test)
+ *   npm run licences -- --check    exits with 1 if it is stale, or if a licence is none of those that we
+ *                                  accept (npm run test:full)
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -2,7 +2,8 @@
  * Packs every public package, installs the tarballs into an empty folder, and uses them there as a user would.
  *
  *   npm run packages               with npm and the registry; on this Node, on 22 and on 24; a minute or more
- *   npm run packages -- --linked   without them: what the packages depend on is this clone's; on this Node (npm test)
+ *   npm run packages -- --linked   without them: what the packages depend on is this clone's; on this Node
+ *                                  (npm run test:full)
  */
 import { spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
@@ -34,7 +35,7 @@ try {
 
 async function main() {
   await installed();
-  // `npm test` has built everything, and its other tests are using the files.
+  // `npm run test:full` has built everything, and its other tests are using the files.
   if (!linked) await step('build', build);
   packed = await step('pack', pack);
   for (const each of packed) await step(`contents of ${each.name}`, () => checkContents(each));

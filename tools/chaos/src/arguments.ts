@@ -18,7 +18,7 @@ export const USAGE = `npm run chaos -- [flags]
   --only LIST   only these rows of the table in docs/reliability.md, such as 1,5,16; with --mutants, these mutants
   --except LIST without these rows
   --scale X     X times the full counts; 1 is the full run (default: the everyday counts)
-  --short       without the rows that npm test leaves out: what they prove, its other tests prove on a small scale
+  --short       without the rows that npm run test:full leaves out: its other tests prove the same on a small scale
   --json FILE   write the outcome to this file
   --publish     write the table into docs/reliability.md
   --mutants     run against copies of the build with one thing broken in each; every one must be caught

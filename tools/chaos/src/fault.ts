@@ -10,11 +10,11 @@ export interface Fault {
   readonly unit: string;
   /** The count of the full run. */
   readonly full: number;
-  /** The count of the everyday run, which is part of `npm test`. */
+  /** The count of the everyday run: that of `npm run chaos`, `npm test` and `npm run test:full`. */
   readonly everyday: number;
   /** Runs by itself because it measures times precisely or loads the machine heavily. */
   readonly alone?: true;
-  /** Left out with `--short`, as in `npm test`: other tests prove it there on a small scale. */
+  /** Left out with `--short`, as in `npm run test:full`: other tests prove it there on a small scale. */
   readonly rare?: true;
   /** Why it cannot run here (a program that is not installed), or null. */
   unavailable?(): string | null | Promise<string | null>;

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 
@@ -53,4 +53,22 @@ it('names statements that are in their files', () => {
   );
   expect(promised.length).toBeGreaterThan(15);
   expect(promised.filter(([file = '', name = '']) => !read(file).includes(`-- name: ${name}\n`))).toEqual([]);
+});
+
+/** Where the other documents for developers begin their paths. */
+const FOLDERS = [
+  ...['', 'packages/server/', `${SERVER}/`, 'packages/server/sql/', 'packages/server/sql/queries/'],
+  ...['packages/cli/src/', 'packages/sdk/src/', 'packages/dashboard/src/', 'clients/python/src/millrace/'],
+];
+const NAMED = /`([\w-]+(?:\/[\w.-]+)+\.(?:tsx?|mjs|cjs|sql|py))`/g;
+
+it('other documents for developers name files that exist', () => {
+  const records = readdirSync(`${ROOT}docs/adr`).map((name) => `docs/adr/${name}`);
+  const named = ['docs/security.md', 'CONTRIBUTING.md', ...records].flatMap((document) =>
+    [...read(document).matchAll(NAMED)].map(([, name = '']) => ({ document, name })),
+  );
+  expect(named.length).toBeGreaterThan(150);
+  const isMissing = ({ name }: { readonly name: string }): boolean =>
+    !FOLDERS.some((folder) => existsSync(ROOT + folder + name));
+  expect(named.filter(isMissing)).toEqual([]);
 });
