@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
 import { FileOrder } from './packages/server/test/support/file-order.js';
 import { DEADLINE_MS, PATIENCE_MS } from './tools/shared/src/deadline.js';
@@ -19,6 +20,18 @@ const propertyTests = ['packages', 'tools'].flatMap((folder) =>
     .filter((path) => /^[^/]+\/[^/]+\/test\/.*(?<!\.full)\.test\.ts$/.test(path))
     .filter((path) => /'fast-check'|\/cases\.js'/.test(readFileSync(source(path), 'utf8'))),
 );
+
+/** `npm run map` names an export that does nothing but throw: FILE#NAME. */
+const [brokenFile = '', brokenName = ''] = (process.env.MILLRACE_BREAK ?? '').split('#');
+const breaking: Plugin = {
+  name: 'millrace-break',
+  enforce: 'pre',
+  transform: async (code, id) => {
+    if (id.split('?')[0] !== source(brokenFile)) return null;
+    const { brokenSource } = await import('./tools/shared/src/broken-export.js');
+    return { code: brokenSource(code, brokenName) ?? code, map: null };
+  },
+};
 
 const resolve = {
   // Tests run the sources, so an edit is seen without a build. Only tests that spawn the binary use dist.
@@ -43,6 +56,7 @@ const resolve = {
  * `npm test`: quick and alone. `npm run test:full`: the others.
  */
 const project = (name: string, order: number, include: string[], rest: object = {}): object => ({
+  plugins: brokenFile === '' ? [] : [breaking],
   resolve,
   // Of TypeScript, .cts is left out unless it is named.
   esbuild: { include: /\.([cm]?ts|[jt]sx)$/ },

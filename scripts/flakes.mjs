@@ -7,7 +7,7 @@ import { mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
-import { root } from './lib/tools.mjs';
+import { root, wholeNumber } from './lib/tools.mjs';
 
 const USAGE = `npm run flakes -- [flags] [-- arguments for vitest]
 
@@ -143,10 +143,4 @@ function groupBy(list) {
   const groups = new Map();
   for (const each of list) groups.set(keyOf(each), [...(groups.get(keyOf(each)) ?? []), each]);
   return groups;
-}
-
-function wholeNumber(name, text) {
-  if (/^\d{1,6}$/.test(text)) return Number(text);
-  console.error(`--${name} must be a whole number, not ${text}`);
-  process.exit(2);
 }

@@ -62,3 +62,10 @@ function installEnvironment() {
   delete env.NODE_ENV;
   return env;
 }
+
+/** The number in the value of a flag; ends the program if it is none. */
+export function wholeNumber(name, text) {
+  if (/^\d{1,6}$/.test(text)) return Number(text);
+  console.error(`--${name} must be a whole number, not ${text}`);
+  process.exit(2);
+}

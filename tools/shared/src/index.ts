@@ -1,4 +1,5 @@
 /** What the tools, and the tests of the packages, have in common. */
+export { readMap, type MapPlace, type MapRow } from './architecture-map.js';
 export { monotonicMicros, monotonicMs } from './clock.js';
 export { readFlags, runMain, say, UsageError, wholeNumber } from './command-line.js';
 export { DEADLINE_MS, PATIENCE_MS } from './deadline.js';

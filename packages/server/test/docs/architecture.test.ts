@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { readMap } from '@millrace/tools-shared';
 import { expect, it } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
@@ -9,7 +10,7 @@ const FILE = /^[\w-]+(\/[\w-]+)*\.(tsx?|sql)$/;
 /** The sections of docs/architecture.md, each with the folder of its paths: the server, unless it says otherwise. */
 function sections(): { readonly text: string; readonly folder: string }[] {
   const texts = readFileSync(`${ROOT}docs/architecture.md`, 'utf8').split(/^#+ /m);
-  return texts.map((text) => ({ text, folder: /^Paths are in `([^`]+)`\.$/m.exec(text)?.[1] ?? SERVER }));
+  return texts.map((text) => ({ text, folder: /^Paths are in `([^`]+)`/m.exec(text)?.[1] ?? SERVER }));
 }
 
 function pathOf(folder: string, name: string): string {
@@ -17,6 +18,7 @@ function pathOf(folder: string, name: string): string {
   return name.startsWith('sql/') ? `packages/server/${name}` : `${folder}/${name}`;
 }
 
+const rows = readMap(readFileSync(`${ROOT}docs/architecture.md`, 'utf8'));
 const read = (file: string): string => (existsSync(ROOT + file) ? readFileSync(ROOT + file, 'utf8') : '');
 
 it('names files that exist', () => {
@@ -30,18 +32,23 @@ it('names files that exist', () => {
 
 /** `` `file.ts` (`Name`) `` promises that the file exports the name. */
 it('names what the files export', () => {
-  const promised = sections().flatMap(({ text, folder }) =>
-    [...text.matchAll(/`([\w/-]+\.tsx?)` \(`(\w+)`\)/g)].map(([, file = '', name = '']) => [
-      pathOf(folder, file),
-      name,
-    ]),
-  );
-  expect(promised.length).toBeGreaterThan(100);
-  const declared = (file: string, name: string): boolean =>
+  const promised = rows.flatMap(({ places }) => places.filter(({ name }) => name !== null));
+  expect(promised.length).toBeGreaterThan(300);
+  const isDeclared = ({ file, name }: (typeof promised)[number]): boolean =>
     new RegExp(`^export (default )?(async )?(function\\*?|class|const|interface|type) ${name}\\b`, 'm').test(
       read(file),
     );
-  expect(promised.filter(([file = '', name = '']) => !declared(file, name))).toEqual([]);
+  expect(promised.filter((place) => !isDeclared(place))).toEqual([]);
+});
+
+/** Of the dashboard, only some rows have tests of their own: most are tested by its pages. */
+it('names the tests of its rows', () => {
+  const ends = ['', '.alone', '.full', '.full-alone'].map((end) => `${end}.test.ts`);
+  const tested = rows.filter(({ places: [first] }) => !first?.file.startsWith('packages/dashboard/'));
+  expect(tested.length).toBeGreaterThan(200);
+  expect(tested.filter(({ tests }) => tests.length === 0).map(({ what }) => what)).toEqual([]);
+  const named = tested.flatMap(({ tests }) => tests);
+  expect(named.filter((test) => !ends.some((end) => existsSync(ROOT + test + end)))).toEqual([]);
 });
 
 /** `` `one`, `two` in `sql/….sql` `` promises that the file holds both statements. */
