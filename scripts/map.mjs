@@ -1,6 +1,6 @@
 /**
- * `npm run map`: whether docs/architecture.md leads to the right file. It takes some rows of its tables, makes what they
- * name throw instead of doing its work, and expects one of the row's tests to fail. Nothing is changed on disk.
+ * `npm run map`: whether docs/architecture.md leads to the right file. It takes some places that its tables name, makes
+ * each throw instead of doing its work, and expects a test of its row to fail. Nothing is changed on disk.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
