@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Wire } from '@millrace/sdk';
+import { isObject } from '@millrace/sdk/rules';
 import { connect } from '../connection/connect.js';
 import type { Context, Run } from '../invocation/context.js';
 import { bar, ProgressLine } from '../show/progress.js';
 import type { jobsImport } from '../specs/jobs.js';
 import { EXIT, Misuse } from '../invocation/exit.js';
-import { isObject } from '../invocation/json.js';
 
 /** As many as one request may create. */
 const MOST_LINES = 1_000;

@@ -1,5 +1,5 @@
+import { isObject } from '@millrace/sdk/rules';
 import { Misuse } from '../invocation/exit.js';
-import { isObject } from '../invocation/json.js';
 import { configFile, readJson, writePrivately } from './folders.js';
 
 /** What a profile may hold. */

@@ -1,7 +1,7 @@
 import { milliseconds, type Duration } from '@millrace/sdk';
+import { isObject } from '@millrace/sdk/rules';
 import { readAll, type Io } from '../terminal/io.js';
 import { Misuse } from './exit.js';
-import { isObject } from './json.js';
 
 /** Larger than any request that a server takes by default. */
 const MOST_INPUT = 16 * 1024 * 1024;

@@ -20,13 +20,14 @@ export const queuesGet = spec({
   client: true,
 });
 
+const FOR_OPERATORS =
+  "For operators: needs the server's admin token, from --token, the profile's admin-token or MILLRACE_ADMIN_TOKEN.";
+
 const change = <const O extends Options>(name: 'pause' | 'resume', summary: string, does: string, options: O) =>
   spec({
     name: `queues ${name}`,
     summary,
-    description:
-      "For operators: needs the server's admin token, from --token, the profile's admin-token or " +
-      'MILLRACE_ADMIN_TOKEN. It affects the jobs of all tenants.',
+    description: `${FOR_OPERATORS} It affects the jobs of all tenants.`,
     arguments: [{ name: 'QUEUE', help: 'the name of a queue' }],
     options,
     examples: [example(`millrace queues ${name} emails`, does)],
@@ -41,9 +42,7 @@ export const queuesResume = change('resume', 'resume a paused queue', 'waiting w
 export const queuesSet = spec({
   name: 'queues set',
   summary: 'limit a queue for all tenants, or let tenants take turns',
-  description:
-    "For operators: needs the server's admin token, from --token, the profile's admin-token or " +
-    'MILLRACE_ADMIN_TOKEN. Settings that you leave out stay as they are; none removes one. Prints the result.',
+  description: `${FOR_OPERATORS} Settings that you leave out stay as they are; none removes one. Prints the result.`,
   arguments: [{ name: 'QUEUE', help: 'the name of a queue' }],
   options: {
     running: { value: 'N', help: 'how many of its jobs may run at a time, or none' },
@@ -71,9 +70,7 @@ export const limitsList = spec({
 export const audit = spec({
   name: 'audit',
   summary: 'show what operators did, newest first',
-  description:
-    "For operators: needs the server's admin token, from --token, the profile's admin-token or " +
-    'MILLRACE_ADMIN_TOKEN. Pauses, resumes and settings of queues, and who read as which tenant.',
+  description: `${FOR_OPERATORS} Pauses, resumes and settings of queues, and who read as which tenant.`,
   options: LIST,
   examples: [example('millrace audit', 'the last twenty things')],
   client: true,

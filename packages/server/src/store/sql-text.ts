@@ -1,7 +1,8 @@
 /**
  * What is written in `sql/queries`: whole statements, each under a line `-- name: the_name`, whose parameters have
- * names (`:queue`, `:max_bytes`). What several statements of a file have in common stands once, under a line
- * `-- fragment: the_name`, and a line `-- include: the_name` puts it in place. PostgreSQL knows parameters by number
+ * names (`:queue`, `:max_bytes`). What several statements have in common stands once, under a line
+ * `-- fragment: the_name`, and a line `-- include: the_name` puts it in place: in their file, or in one that is given
+ * beside it. PostgreSQL knows parameters by number
  * only: they are numbered in the order in which they are first used (docs/adr/0030-named-parameters.md).
  */
 export interface StatementText {
@@ -18,9 +19,13 @@ interface Section {
   readonly lines: readonly string[];
 }
 
-export function readStatements(source: string): StatementText[] {
+export function readStatements(source: string, shared = ''): StatementText[] {
   const sections = sectionsOf(source);
-  const fragments = new Map(sections.filter(({ kind }) => kind === 'fragment').map(({ name, lines }) => [name, lines]));
+  const fragments = new Map(
+    [...sectionsOf(shared), ...sections]
+      .filter(({ kind }) => kind === 'fragment')
+      .map(({ name, lines }) => [name, lines]),
+  );
   return sections
     .filter(({ kind }) => kind === 'name')
     .map(({ name, lines }) => ({ name, ...numberParameters(textOf(lines, fragments)) }));

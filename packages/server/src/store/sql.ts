@@ -33,11 +33,18 @@ export type Statements<File extends SqlFile> = {
 };
 
 const QUERIES = new URL('../../sql/queries/', import.meta.url);
+const textOf = (file: string): string => readFileSync(new URL(file, QUERIES), 'utf8');
+/** Fragments that statements of several owners have in common. */
+const SHARED = textOf('fragments.sql');
+
+/** What is written in a file, as it is sent. */
+export const statementsIn = (file: string): readonly StatementText[] => readStatements(textOf(file), SHARED);
 
 /** All statements of a file, by name. Each file has one owner: the folder of the engine that is called like its own. */
 export function loadStatements<File extends SqlFile>(file: File): Statements<File> {
-  const statements = readStatements(readFileSync(new URL(file, QUERIES), 'utf8'));
-  return Object.fromEntries(statements.map((statement) => [statement.name, named(statement)])) as Statements<File>;
+  return Object.fromEntries(
+    statementsIn(file).map((statement) => [statement.name, named(statement)]),
+  ) as Statements<File>;
 }
 
 function named({ name, text, parameters }: StatementText): unknown {

@@ -92,7 +92,6 @@ export interface StatementParameters {
     checkpoint_of_job: 'id' | 'name';
     checkpoints_of_job: 'id';
     tenant_of_lease: 'id' | 'token';
-    expire_checkpoints: 'after_id' | 'hours' | 'max_rows';
     keep_checkpoints: 'from_ids' | 'to_ids' | 'names' | 'tenant';
   };
   'durable/children.sql': {
@@ -113,6 +112,9 @@ export interface StatementParameters {
     children_to_cancel: 'id' | 'max_rows';
     unheard_ends: 'after_parent' | 'after_child' | 'max_rows';
     mend_ends: 'id';
+  };
+  'durable/retention.sql': {
+    expire_checkpoints: 'after_id' | 'hours' | 'max_rows';
     expire_children: 'after_id' | 'hours' | 'max_rows';
   };
   'durable/waits.sql': {

@@ -63,7 +63,7 @@ const LEFT_OUT: Readonly<Record<string, Readonly<Record<string, readonly string[
     move_waiting: [],
     wake_sleepers: [],
     suspend: ['expires_at'],
-    wake: ['expires_at'],
+    wake: [],
   },
 };
 

@@ -24,8 +24,6 @@ const MEANT: Readonly<Record<string, readonly string[]>> = {
   settle_limited: ['watches_pkey', ...FOLLOWED],
   settle_completed_limited: ['watches_pkey', ...FOLLOWED],
   cancel_waiting_limited: ['watches_pkey', ...FOLLOWED],
-  run_now_limited: ['watches_pkey'],
-  run_many_now: ['watches_pkey'],
   expire_waiting: FOLLOWED,
   // What ended in the last minutes.
   forget_ends: ['recent_ends', 'recent_ends_pkey', ...FOLLOWED],
@@ -69,7 +67,6 @@ const MEANT: Readonly<Record<string, readonly string[]>> = {
   forget_progress: ['progress', 'progress_pkey'],
   // Whether there is any.
   has_tenants: ['tenants', 'tenants_pkey', 'tenants_by_bucket'],
-  run_now: ['watches_pkey'],
   extend_with_progress: ['watches_pkey'],
   forget_claim_marks: ['claim_marks', 'claim_marks_pkey', 'bundles', 'bundles_pkey', 'leases', 'leases_pkey'],
 };

@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import pg from 'pg';
 import { Database } from '../../src/store/connection/database.js';
-import { readStatements, type StatementText } from '../../src/store/sql-text.js';
+import { statementsIn } from '../../src/store/sql.js';
+import type { StatementText } from '../../src/store/sql-text.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import type { TestDatabase } from '../support/database.js';
 
@@ -43,13 +44,13 @@ export const PLANNED_ANEW = [
 ];
 const OPERATORS = 'store/doctor.sql';
 
-/** Every file of `sql/queries`, in order. */
+/** Every file of `sql/queries` with statements, in order. */
 export function statementFiles(): { readonly file: string; readonly statements: readonly StatementText[] }[] {
   const files = readdirSync(QUERIES, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.sql'));
-  return files.sort().map((file) => ({
-    file,
-    statements: readStatements(readFileSync(new URL(file, QUERIES), 'utf8')),
-  }));
+  return files
+    .sort()
+    .map((file) => ({ file, statements: statementsIn(file) }))
+    .filter(({ statements: all }) => all.length > 0);
 }
 
 /** Every statement of the service, but for the tools of operators. */

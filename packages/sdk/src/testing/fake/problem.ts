@@ -1,21 +1,5 @@
+import { STATUSES } from '../../rules/statuses.js';
 import type { ErrorCode, ErrorDetail } from '../../wire/index.js';
-
-const STATUSES: Record<ErrorCode, number> = {
-  invalid_request: 400,
-  unauthorized: 401,
-  forbidden: 403,
-  not_found: 404,
-  method_not_allowed: 405,
-  conflict: 409,
-  lease_lost: 409,
-  already_replayed: 409,
-  already_finished: 409,
-  payload_too_large: 413,
-  unsupported_media_type: 415,
-  misdirected_request: 421,
-  unavailable: 503,
-  internal: 500,
-};
 
 /** A request that is refused. */
 export class Problem extends Error {

@@ -55,29 +55,6 @@ SELECT name, value::text AS value, at, attempt FROM millrace.checkpoints WHERE j
 -- Whose job a worker holds, if it holds it.
 SELECT l.tenant FROM millrace.leases l WHERE l.id = :id AND l.token = :token;
 
--- name: expire_checkpoints
--- Removes the checkpoints of jobs that retention has removed, :max_rows jobs at a time. A job that is older than the
--- window may still be there: it has not ended, or it belongs to a workflow.
-WITH walked AS MATERIALIZED (
-  SELECT t.job_id, t.tenant, t.ctid AS place FROM millrace.checkpoint_totals t
-  WHERE t.job_id > :after_id AND t.job_id < millrace.first_id(now() - :hours::float8 * interval '1 hour')
-  ORDER BY t.job_id LIMIT :max_rows
-), gone AS MATERIALIZED (
-  SELECT walked.job_id FROM walked LEFT JOIN LATERAL (
-    SELECT j.id FROM millrace.jobs j WHERE j.tenant = walked.tenant AND j.id = walked.job_id OFFSET 0
-  ) AS j ON true
-  WHERE j.id IS NULL
-), removed AS (
-  DELETE FROM millrace.checkpoints WHERE job_id = ANY (ARRAY(SELECT job_id FROM gone))
-), forgotten AS (
-  DELETE FROM millrace.checkpoint_totals WHERE job_id = ANY (ARRAY(SELECT job_id FROM gone)) RETURNING 1
-)
-SELECT (SELECT count(*) FROM forgotten)::int AS removed, NULL::float8 AS overdue_secs,
-       next.tenant, next.ending, next.id
-FROM (SELECT) AS one LEFT JOIN (
-  SELECT tenant, 'completed' AS ending, job_id AS id FROM walked
-  WHERE (SELECT count(*) FROM walked) = :max_rows ORDER BY job_id DESC LIMIT 1
-) AS next ON true;
 -- name: keep_checkpoints
 -- The copy of a job (:to_ids) begins with checkpoints of the first one (:from_ids): all, or those under :names. Left
 -- out is what would only fail again: waits that timed out, and children that failed or were cancelled. That a text

@@ -197,27 +197,3 @@ UPDATE millrace.parents p
 SET pending = p.pending - (SELECT count(*) FROM mended WHERE mended.awaited_by = p.awaits)::int
 WHERE p.parent_id = :id
 RETURNING p.awaits IS NOT NULL AND p.pending <= 0 AS complete;
-
--- name: expire_children
--- Removes what parents that retention has removed knew of their children, :max_rows parents at a time, as
--- expire_checkpoints does.
-WITH walked AS MATERIALIZED (
-  SELECT p.parent_id, p.tenant FROM millrace.parents p
-  WHERE p.parent_id > :after_id AND p.parent_id < millrace.first_id(now() - :hours::float8 * interval '1 hour')
-  ORDER BY p.parent_id LIMIT :max_rows
-), gone AS MATERIALIZED (
-  SELECT walked.parent_id FROM walked LEFT JOIN LATERAL (
-    SELECT j.id FROM millrace.jobs j WHERE j.tenant = walked.tenant AND j.id = walked.parent_id OFFSET 0
-  ) AS j ON true
-  WHERE j.id IS NULL
-), removed AS (
-  DELETE FROM millrace.children WHERE parent_id = ANY (ARRAY(SELECT parent_id FROM gone))
-), forgotten AS (
-  DELETE FROM millrace.parents WHERE parent_id = ANY (ARRAY(SELECT parent_id FROM gone)) RETURNING 1
-)
-SELECT (SELECT count(*) FROM forgotten)::int AS removed, NULL::float8 AS overdue_secs,
-       next.tenant, next.ending, next.id
-FROM (SELECT) AS one LEFT JOIN (
-  SELECT tenant, 'completed' AS ending, parent_id AS id FROM walked
-  WHERE (SELECT count(*) FROM walked) = :max_rows ORDER BY parent_id DESC LIMIT 1
-) AS next ON true;

@@ -107,8 +107,7 @@ ORDER BY w.since, w.job_id LIMIT 1;
 -- is due, stays where it is, and finds the checkpoint when it looks. One with limits joins the line of its first.
 WITH gone AS (
   DELETE FROM millrace.ready r WHERE r.tenant = :tenant AND r.id = :id AND r.scheduled_at > now()
-  RETURNING r.started_at, r.priority, r.retry_count, r.delivery_count, r.id, r.tenant, r.queue, r.workflow_id, r.error,
-            r.size, r.limits
+-- include: join_line
 ), due AS MATERIALIZED (
   SELECT r.id, r.delivery_count FROM millrace.ready r
   WHERE r.tenant = :tenant AND r.id = :id AND r.scheduled_at <= now() FOR KEY SHARE
@@ -130,22 +129,7 @@ WITH gone AS (
 ), over AS (
   DELETE FROM millrace.waits w
   WHERE w.job_id = :id AND w.checkpoint = :checkpoint AND EXISTS (SELECT FROM job)
-), moved AS (
-  INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
-                              workflow_id, error, later, size, limits, waits_for)
-  SELECT now(), started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error,
-         CASE WHEN cardinality(limits) > 0 THEN false END, size, limits, limits[1]
-  FROM gone
-  RETURNING queue, priority, scheduled_at, waits_for
-), noted AS (
-  INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
-  SELECT 0, limits[1], id, tenant FROM gone WHERE cardinality(limits) > 0
-), seen AS (
-  INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error)
-  SELECT now(), now(), started_at, retry_count, delivery_count,
-         CASE WHEN retry_count > 0 THEN 'retrying' ELSE 'pending' END::millrace.job_status, id, error
-  FROM gone WHERE EXISTS (SELECT FROM millrace.watches w WHERE w.job_id = :id)
-  RETURNING 1
+-- include: tell_watchers
 )
 SELECT EXISTS (SELECT FROM job) AS acted, EXISTS (SELECT FROM stored) AS stored, moved.queue, moved.priority,
        moved.scheduled_at, moved.waits_for, (SELECT count(*) FROM seen)::int AS watched

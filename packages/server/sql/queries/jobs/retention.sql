@@ -12,20 +12,11 @@
 -- Jobs of a workflow stay as long as the workflow does. None of these rows is updated once its job has ended, so each
 -- is still at the ctid where it was seen. A job that completed at once has no attempts to look for. The key of an
 -- item of a batch stays until it is a week old.
-WITH RECURSIVE cut AS MATERIALIZED (
-  SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - :hours::float8 * interval '1 hour' AS at) AS instant
-), course AS (
+-- include: cut
   SELECT :after_tenant::text COLLATE "C" AS tenant, :after_ending::millrace.job_status AS status,
-         :after_id::uuid AS first, 1 AS n
-  UNION ALL
-  SELECT next.tenant, next.status, next.first, course.n + 1
-  FROM course,
-  LATERAL (
-    SELECT d.tenant, d.status, d.id AS first FROM millrace.done d
-    WHERE (d.tenant, d.status) > (course.tenant, course.status)
-    ORDER BY d.tenant, d.status, d.id LIMIT 1
-  ) AS next
-  WHERE course.n < 2000
+-- include: next_group
+    FROM millrace.done g
+-- include: beyond_group
 ), walked AS MATERIALIZED (
   SELECT course.tenant, course.status, d.id, d.place, d.completed_at, d.delivery_count, j.place AS job_place,
          j.idempotency_key, j.workflow_id, j.created_at
@@ -125,20 +116,11 @@ FROM (SELECT) AS one LEFT JOIN (
 -- thousand steps, so a statement removes workflows of at most :max_steps together, or a single workflow. The state has
 -- one letter per step. Everything that is removed follows from the ends that this statement removed itself: one that a
 -- resume has taken away in the meantime is found gone, and nothing of that workflow is touched.
-WITH RECURSIVE cut AS MATERIALIZED (
-  SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - :hours::float8 * interval '1 hour' AS at) AS instant
-), course AS (
+-- include: cut
   SELECT :after_tenant::text COLLATE "C" AS tenant, :after_ending::millrace.workflow_status AS status,
-         :after_id::uuid AS first, 1 AS n
-  UNION ALL
-  SELECT next.tenant, next.status, next.first, course.n + 1
-  FROM course,
-  LATERAL (
-    SELECT e.tenant, e.status, e.id AS first FROM millrace.workflow_ends e
-    WHERE (e.tenant, e.status) > (course.tenant, course.status)
-    ORDER BY e.tenant, e.status, e.id LIMIT 1
-  ) AS next
-  WHERE course.n < 2000
+-- include: next_group
+    FROM millrace.workflow_ends g
+-- include: beyond_group
 ), walked AS MATERIALIZED (
   SELECT course.tenant, course.status, e.id, e.place, e.completed_at, e.steps
   FROM course,
@@ -231,3 +213,22 @@ FROM (SELECT) AS one LEFT JOIN (
     FROM job_ends GROUP BY tenant
   ) AS gone
   WHERE t.tenant = ANY (ARRAY(SELECT tenant FROM job_ends)) AND t.tenant = gone.tenant
+
+-- fragment: cut
+WITH RECURSIVE cut AS MATERIALIZED (
+  SELECT at, millrace.first_id(at) AS first_id FROM (SELECT now() - :hours::float8 * interval '1 hour' AS at) AS instant
+), course AS (
+
+-- fragment: next_group
+         :after_id::uuid AS first, 1 AS n
+  UNION ALL
+  SELECT next.tenant, next.status, next.first, course.n + 1
+  FROM course,
+  LATERAL (
+    SELECT g.tenant, g.status, g.id AS first
+
+-- fragment: beyond_group
+    WHERE (g.tenant, g.status) > (course.tenant, course.status)
+    ORDER BY g.tenant, g.status, g.id LIMIT 1
+  ) AS next
+  WHERE course.n < 2000

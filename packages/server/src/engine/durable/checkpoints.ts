@@ -14,6 +14,7 @@ import { leaseKeyColumns, type LeaseKey } from '../leases/lease-key.js';
  * and the loser of a race learns what stands.
  */
 const sql = loadStatements('durable/checkpoints.sql');
+const retention = loadStatements('durable/retention.sql');
 
 const BATCH = { maxItems: 1000, inFlight: 2, maxWaiting: 100_000 };
 
@@ -47,7 +48,7 @@ export interface ExpiryBounds {
 }
 
 /** For retention: removes the checkpoints of jobs that it has removed. */
-export const expireCheckpoints = (bounds: ExpiryBounds): Statement => sql.expire_checkpoints(bounds);
+export const expireCheckpoints = (bounds: ExpiryBounds): Statement => retention.expire_checkpoints(bounds);
 
 /** Whose job a worker holds; null: it does not hold it. */
 export async function tenantOfLease(execute: Execute, { id, token }: LeaseKey): Promise<string | null> {

@@ -15,6 +15,7 @@ import { announceWoken, wakeJob, type WokenRow } from './wake.js';
  * begins there, never waits for the parent's lease or its place in the queue.
  */
 const sql = loadStatements('durable/children.sql');
+const retention = loadStatements('durable/retention.sql');
 
 /** Children of a cancelled parent that are cancelled together. */
 const SWEEP = 1_000;
@@ -63,7 +64,7 @@ export interface CancelledParent {
 type Wake = WokenRow | 'nothing to do' | 'not to be had';
 
 /** For retention: removes what parents knew that it has removed. */
-export const expireChildren = (bounds: ExpiryBounds): Statement => sql.expire_children(bounds);
+export const expireChildren = (bounds: ExpiryBounds): Statement => retention.expire_children(bounds);
 
 /** How these children of a job ended, as its checkpoint. All of them have. */
 export async function endsOf(

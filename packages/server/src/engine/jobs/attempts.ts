@@ -1,5 +1,5 @@
 import type { AttemptOutcome, JobStatus } from '@millrace/contract';
-import { forbidden, notFound } from '../../domain/errors.js';
+import { notFound } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
 import type { AttemptRecord, JobAttempts, JobRecord, JsonText } from '../../domain/records.js';
 import type { Database } from '../../store/connection/database.js';
@@ -40,7 +40,7 @@ export class Attempts {
     if (!isUuid(id)) throw notFound('job');
     const rows = await this.db.run<Row>(sql.attempts_of_job({ tenant, id }));
     const [first] = rows;
-    if (!first) throw (await this.reads.owner(id)) ? forbidden('this job belongs to another tenant') : notFound('job');
+    if (!first) throw await this.reads.refusal(id);
     const attempts = rows.flatMap(writtenAttempt);
     const latest = latestAttempt(first);
     if (latest) attempts.push(latest);

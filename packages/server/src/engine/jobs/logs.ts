@@ -1,5 +1,5 @@
 import { LOG_ATTEMPT_BYTES, LOG_LEVELS, LOG_PAGE_LINES, type JobStatus } from '@millrace/contract';
-import { forbidden, invalidField, notFound, type MillraceError } from '../../domain/errors.js';
+import { invalidField, notFound, type MillraceError } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
 import { isTerminal } from '../../domain/job-state.js';
 import { keepable, type LogLine } from '../../domain/log-lines.js';
@@ -90,7 +90,7 @@ export class Logs {
   async #read(tenant: string, id: string, attempt: number | null, after: Place): Promise<Read> {
     const bounds = { attempt, attempt_bytes: LOG_ATTEMPT_BYTES };
     const [state] = await this.db.read<StateRow>({ tenant, statement: sql.log_of_job({ tenant, id, ...bounds }) });
-    if (!state) throw (await this.reads.owner(id)) ? forbidden('this job belongs to another tenant') : notFound('job');
+    if (!state) throw await this.reads.refusal(id);
     const statement = sql.lines_of_job({
       ...{ id, attempt, after_attempt: after.attempt, after_seq: after.seq, max_lines: LOG_PAGE_LINES },
     });

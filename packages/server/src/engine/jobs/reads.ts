@@ -1,6 +1,6 @@
 import type { JobStatus } from '@millrace/contract';
 import { searchedStatuses } from '../../domain/filters.js';
-import { forbidden, notFound } from '../../domain/errors.js';
+import { forbidden, notFound, type MillraceError } from '../../domain/errors.js';
 import { bucketOfId, isUuid } from '../../domain/ids.js';
 import { textArray, uuidArray } from '../../store/arrays.js';
 import type { Database, Execute } from '../../store/connection/database.js';
@@ -49,7 +49,12 @@ export class Reads {
     const rows = await execute<JobRow>(sql.job_of_tenant({ tenant, id }));
     const [job] = await completeJobs(execute, rows);
     if (job) return (await withParents(execute, [job.record]))[0]!;
-    throw (await this.owner(id, execute)) ? forbidden('this job belongs to another tenant') : notFound('job');
+    throw await this.refusal(id, execute);
+  }
+
+  /** Why a tenant that has no job of this id gets none: it is another tenant's, or there is none. */
+  async refusal(id: string, execute: Execute = this.db.run): Promise<MillraceError> {
+    return (await this.owner(id, execute)) ? forbidden('this job belongs to another tenant') : notFound('job');
   }
 
   /** Whose job it is and its status, by id alone. */

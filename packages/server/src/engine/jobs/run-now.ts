@@ -1,5 +1,5 @@
 import type { JobStatus } from '@millrace/contract';
-import { forbidden, MillraceError, notFound } from '../../domain/errors.js';
+import { MillraceError, notFound } from '../../domain/errors.js';
 import { isLimitedId, isUuid } from '../../domain/ids.js';
 import { isTerminal } from '../../domain/job-state.js';
 import { uuidArray } from '../../store/arrays.js';
@@ -50,8 +50,7 @@ export class RunNow {
       const [moved] = await this.db.run<MovedRow>(runNow({ tenant, id }));
       if (moved) return this.#announce(moved);
       const [standing] = await this.db.run<StandingRow>(sql.standing_of_job({ tenant, id }));
-      if (!standing)
-        throw (await this.reads.owner(id)) ? forbidden('this job belongs to another tenant') : notFound('job');
+      if (!standing) throw await this.reads.refusal(id);
       const { status, due } = standing;
       if (isTerminal(status)) throw new MillraceError('already_finished', `the job is already ${status}`);
       if (status === 'running') throw new MillraceError('conflict', 'the job is running');

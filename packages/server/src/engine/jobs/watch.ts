@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { JobStatus } from '@millrace/contract';
-import { forbidden, notFound } from '../../domain/errors.js';
+import { notFound } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
 import { isTerminal } from '../../domain/job-state.js';
 import type { JsonText } from '../../domain/records.js';
@@ -88,7 +88,7 @@ export class Watcher {
     if (!isUuid(id)) throw notFound('job');
     const [state] = await this.db.run<KnownState>(sql.watched_state({ tenant, id }));
     if (state) return state;
-    throw (await this.reads.owner(id)) ? forbidden('this job belongs to another tenant') : notFound('job');
+    throw await this.reads.refusal(id);
   }
 
   /** Of a job that has ended there is one state to tell. */

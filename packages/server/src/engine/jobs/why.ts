@@ -1,6 +1,6 @@
 import { WALK_LIMIT, type JobStatus, type Why } from '@millrace/contract';
 import { why as words, type Standing } from '@millrace/sdk/rules';
-import { forbidden, notFound } from '../../domain/errors.js';
+import { notFound } from '../../domain/errors.js';
 import { isUuid } from '../../domain/ids.js';
 import type { Instant, WaitingForRecord } from '../../domain/records.js';
 import type { Database } from '../../store/connection/database.js';
@@ -49,7 +49,7 @@ export class Explainer {
   async why(tenant: string, id: string): Promise<Why> {
     if (!isUuid(id)) throw notFound('job');
     const [row] = await this.db.run<StandingRow>(sql.circumstances_of_job({ tenant, id }));
-    if (!row) throw (await this.reads.owner(id)) ? forbidden('this job belongs to another tenant') : notFound('job');
+    if (!row) throw await this.reads.refusal(id);
     const lastLeaseAt = this.presence.lastLease(row.queue, row);
     const waiting = await this.waits.ofState(row);
     const standing = toStanding(row, lastLeaseAt, waiting);

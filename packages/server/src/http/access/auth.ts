@@ -119,6 +119,9 @@ const anyCredential: Judgement = (principal, request) => {
 
 const unauthorized = (message: string): MillraceError => new MillraceError('unauthorized', message);
 
+export const adminElsewhere = (): MillraceError =>
+  unauthorized('the admin token is valid only under /admin, and with Millrace-Tenant for reading as a tenant');
+
 const MISSING: Refusal = {
   kind: 'missing',
   error: unauthorized('a bearer token is required'),
@@ -137,7 +140,7 @@ const TENANT_ON_WORKER_ROUTE: Refusal = {
 };
 const ADMIN_ELSEWHERE: Refusal = {
   kind: 'admin_elsewhere',
-  error: unauthorized('the admin token is valid on the routes under /admin only'),
+  error: adminElsewhere(),
 };
 const OTHER_ON_ADMIN_ROUTE: Refusal = {
   kind: 'other_on_admin_route',

@@ -1,29 +1,15 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ErrorBody, ErrorCode, ErrorDetail } from '@millrace/contract';
+import { STATUSES } from '@millrace/sdk/rules';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { MillraceError } from '../../domain/errors.js';
 import { discardBody } from '../requests/body.js';
 import { JSON_TYPE, SAFETY_HEADERS, sendJson, setCommonHeaders } from './reply.js';
 import { validationDetails } from '../requests/validation.js';
 
-/** The only place that maps error codes to HTTP statuses. */
-const STATUS: Record<ErrorCode, number> = {
-  invalid_request: 400,
-  unauthorized: 401,
-  forbidden: 403,
-  not_found: 404,
-  method_not_allowed: 405,
-  conflict: 409,
-  lease_lost: 409,
-  already_replayed: 409,
-  already_finished: 409,
-  payload_too_large: 413,
-  unsupported_media_type: 415,
-  misdirected_request: 421,
-  unavailable: 503,
-  internal: 500,
-};
+/** The only place where error codes become HTTP statuses; the compiler sees that none is missing. */
+const STATUS: Record<ErrorCode, number> = STATUSES;
 
 /** How many seconds a client is asked to wait when the database is out of reach; recovery takes about that long. */
 const RETRY_AFTER_SECS = '2';

@@ -8,9 +8,10 @@ import {
   SuspendRequest,
 } from '@millrace/contract';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { invalidField, MillraceError } from '../../domain/errors.js';
+import { invalidField } from '../../domain/errors.js';
 import { rawFields } from '../../domain/raw-json.js';
 import type { JobCheckpoints } from '../../domain/records.js';
+import { adminElsewhere } from '../access/auth.js';
 import { checkJob } from '../access/queue-scope.js';
 import { sendJson, sendNothing } from '../answers/reply.js';
 import { checkpointJson, checkpointsJson } from '../answers/serialize.js';
@@ -65,7 +66,7 @@ async function readCheckpoints(
   }
   if ('tenant' in principal) return engine.durable.checkpoints(principal.tenant, request.params.id);
   if (principal.kind === 'worker') throw invalidField('Lease-Token', 'is required of a worker');
-  throw new MillraceError('unauthorized', 'the admin token is valid on the routes under /admin only');
+  throw adminElsewhere();
 }
 
 const checkpointSchema = {
