@@ -72,7 +72,10 @@ function drainShared(bench: Bench, tenants: number, kind: 'with' | 'without'): P
   });
 }
 
-/** Twenty jobs come while another tenant's many are being run: the time until they are done. */
+/**
+ * Twenty jobs come while another tenant's many are being run: the time from when they are there, which the answer says,
+ * until they are done.
+ */
 function newcomer(bench: Bench, kind: 'with' | 'without'): Promise<void> {
   return scoped(bench, async (scope) => {
     const database = await scope.database('millrace');
@@ -85,10 +88,10 @@ function newcomer(bench: Bench, kind: 'with' | 'without'): Promise<void> {
     await bench.postgres.settle(database);
     const { embedding, calls } = await start(scope, database);
     const jobs = Array.from({ length: NEWCOMERS }, () => JOB);
-    const sentAt = performance.now();
     await calls.asTenant('/api/v1/jobs/batch', { jobs }, 201);
-    await embedding.call('completed', { jobs: NEWCOMERS });
-    bench.results.record(`newcomer.${kind}`, performance.now() - sentAt);
+    const thereAt = performance.now();
+    await embedding.call('completed', { jobs: NEWCOMERS, everyMs: 2 });
+    bench.results.record(`newcomer.${kind}`, performance.now() - thereAt);
   });
 }
 

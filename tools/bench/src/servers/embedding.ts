@@ -18,6 +18,12 @@ interface Stats {
   readonly workflows_completed: number;
 }
 
+interface Completed {
+  readonly jobs?: number;
+  readonly workflows?: number;
+  readonly everyMs?: number;
+}
+
 const FINE_POLL_MS = 2;
 const COARSE_POLL_MS = 20;
 
@@ -75,8 +81,8 @@ const methods = {
   /**
    * Waits until this many jobs and workflows have completed since the start; resolves to the time on the shared clock.
    */
-  completed: async ({ jobs = 0, workflows = 0 }: { jobs?: number; workflows?: number }): Promise<number> => {
-    await untilStats((s) => s.jobs_completed >= jobs && s.workflows_completed >= workflows, COARSE_POLL_MS);
+  completed: async ({ jobs = 0, workflows = 0, everyMs = COARSE_POLL_MS }: Completed): Promise<number> => {
+    await untilStats((s) => s.jobs_completed >= jobs && s.workflows_completed >= workflows, everyMs);
     return monotonicMicros();
   },
 
