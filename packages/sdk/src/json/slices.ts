@@ -1,6 +1,7 @@
 /**
  * Parts of JSON text, as they stand there: parsing and writing again would round numbers that JavaScript cannot hold,
- * and drop the zero of `1.10`.
+ * and drop the zero of `1.10`. The service has a scanner of its own, which every payload goes through
+ * (packages/server/src/domain/raw-json.ts); this one is smaller, and ends whatever it is given.
  */
 
 /**

@@ -1,5 +1,6 @@
 import { KeyTable } from './key-table.js';
-import { eachMemberAt, isEmptyObject, memberText, withoutMember } from './raw-json.js';
+import { isEmptyObject, memberText, withoutMember } from './json-members.js';
+import { eachMemberAt } from './raw-json.js';
 
 /**
  * The context of a workflow, as JSON text throughout. When a step completes, the keys of its result are merged, later

@@ -1,4 +1,4 @@
-import { withMembers, withoutMember } from './raw-json.js';
+import { withMembers, withoutMember } from './json-members.js';
 import type { JsonText } from './records.js';
 
 /** Which checkpoints of a job its copy begins with: all (true), or those with these names. */

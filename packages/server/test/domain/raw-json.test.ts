@@ -1,15 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  eachMemberAt,
-  fieldsOfItems,
-  nestingDepth,
-  objectText,
-  rawFields,
-  rawFieldsOfEach,
-  withMembers,
-  withoutMember,
-} from '../../src/domain/raw-json.js';
+import { objectText, withMembers, withoutMember } from '../../src/domain/json-members.js';
+import { eachMemberAt, fieldsOfItems, nestingDepth, rawFields, rawFieldsOfEach } from '../../src/domain/raw-json.js';
 import { atOnce } from '../../src/domain/steps.js';
 import { cases } from '../support/cases.js';
 import { growth, ONE_PASS } from '../support/cpu-time.js';

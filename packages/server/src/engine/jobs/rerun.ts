@@ -4,7 +4,7 @@ import { unlessWaiting } from '../../domain/reserved-queue.js';
 import { copiedConfig } from '../../domain/job-config.js';
 import { isUuid } from '../../domain/ids.js';
 import { markedAsKept, type KeptCheckpoints } from '../../domain/kept-checkpoints.js';
-import { withMembers } from '../../domain/raw-json.js';
+import { withMembers } from '../../domain/json-members.js';
 import type { JobRecord, JobSpec } from '../../domain/records.js';
 import type { Created } from '../api.js';
 import { keepCheckpoints } from '../durable/checkpoints.js';

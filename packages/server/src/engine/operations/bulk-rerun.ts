@@ -1,5 +1,5 @@
 import { bucketOf, idSuffix } from '../../domain/ids.js';
-import { withMembers } from '../../domain/raw-json.js';
+import { withMembers } from '../../domain/json-members.js';
 import type { JsonText } from '../../domain/records.js';
 import { jsonArray, textArray, uuidArray } from '../../store/arrays.js';
 import type { Execute } from '../../store/connection/database.js';

@@ -2,7 +2,8 @@ import { PartialJobConfig, WORKFLOW_STEP_LIMITS, type OnFailure, type OnTimeout 
 import { buildGraph, type Graph, type GraphProblem } from '../../domain/dag.js';
 import { resolveJobConfig } from '../../domain/job-config.js';
 import { OPAQUE, readJson, SCALAR, type Part } from '../../domain/json-outline.js';
-import { objectText, rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
+import { objectText } from '../../domain/json-members.js';
+import { rawFields, rawFieldsOfEach } from '../../domain/raw-json.js';
 import { stepWhen, waitingStep } from '../../domain/step-rules.js';
 import { textArray, uuidArray } from '../../store/arrays.js';
 import type { Execute } from '../../store/connection/database.js';

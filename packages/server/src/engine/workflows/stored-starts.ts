@@ -1,4 +1,5 @@
-import { objectText, rawFields, withMembers } from '../../domain/raw-json.js';
+import { objectText, withMembers } from '../../domain/json-members.js';
+import { rawFields } from '../../domain/raw-json.js';
 import type { JsonText } from '../../domain/records.js';
 import type { WorkflowSpec } from '../../domain/workflow-records.js';
 import type { Execute } from '../../store/connection/database.js';

@@ -8,7 +8,8 @@ import {
 } from '@millrace/contract';
 import { isLongerThan } from '@millrace/sdk/rules';
 import { invalidField, payloadTooLarge } from '../../domain/errors.js';
-import { objectText, rawFields } from '../../domain/raw-json.js';
+import { objectText } from '../../domain/json-members.js';
+import { rawFields } from '../../domain/raw-json.js';
 import type { JsonText } from '../../domain/records.js';
 import type { StepSpec, StepWaitSpec, StepWhen } from '../../domain/workflow-records.js';
 import { stepWhen, waitingStep } from '../../domain/step-rules.js';

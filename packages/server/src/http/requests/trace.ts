@@ -1,7 +1,8 @@
 import type { Report } from '@millrace/contract';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { MillraceError } from '../../domain/errors.js';
-import { isEmptyObject, rawFields } from '../../domain/raw-json.js';
+import { isEmptyObject } from '../../domain/json-members.js';
+import { rawFields } from '../../domain/raw-json.js';
 import type { JsonText } from '../../domain/records.js';
 import { parseTrace, traceparentOf, type TraceContext } from '../../telemetry/trace-context.js';
 import type { Tracer } from '../../telemetry/tracing.js';
