@@ -15,9 +15,9 @@ import { STEP_UNITS, type Steps } from './steps.js';
  * beyond 2^53, the spelling of escapes and the order of keys survive.
  *
  * The text must already be known to be JSON (json-syntax.ts). That keeps the scanner small and fast: it looks for
- * boundaries and never has to check anything. It stands here as a whole, and is not shared with the SDK, which cuts JSON
- * as well (packages/sdk/src/json/slices.ts): every payload goes through it, and taken apart into two modules it took 5
- * to 10 % longer.
+ * boundaries and never has to check anything. It stands here as a whole, and is not shared with the SDK, which cuts
+ * JSON as well (packages/sdk/src/json/slices.ts): every payload goes through it, and taken apart into two modules it
+ * took 5 to 10 % longer.
  */
 
 const BACKSLASH = 0x5c;

@@ -8,7 +8,7 @@ import { startApplication } from '../support/outbox.js';
 export const outboxKills: Fault = {
   row: 42,
   name: 'kill -9 the relay of an outbox, the service, either PostgreSQL',
-  check: 'one job per committed order, none for one that was rolled back',
+  check: 'one job or workflow per committed order, none for one that was rolled back',
   unit: 'kills',
   full: 200,
   everyday: 4,
@@ -26,7 +26,9 @@ export const outboxKills: Fault = {
         () => theirs.crashAndRestart(stage.random.between(0, 500)),
       ];
       for (let kill = 0; kill < count; kill++) {
-        await stage.sleep(stage.random.between(300, 1_500));
+        // A relay that is only starting has nothing to lose.
+        await application.relaying(database);
+        await stage.sleep(stage.random.between(0, 1_000));
         await victims[kill % victims.length]!();
       }
       await stage.sleep(500);

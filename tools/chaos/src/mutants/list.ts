@@ -14,6 +14,8 @@ const ADMISSION = 'server/dist/http/access/admission.js';
 const JSON_OUTLINE = 'server/dist/domain/json-outline.js';
 const OUTBOX_SQL = 'server/sql/outbox/queries.sql';
 const DELIVERY = 'server/dist/relay/delivery.js';
+const ONE_BY_ONE = 'server/dist/relay/one-by-one.js';
+const VERDICT = 'server/dist/relay/verdict.js';
 const ENQUEUE = 'server/dist/engine/jobs/enqueue.js';
 const WORKER_POOL = 'server/dist/pool/worker-pool.js';
 const START_GATE = 'server/dist/pool/start-gate.js';
@@ -201,9 +203,38 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
         find: /(const verdict = verdictOf)/,
         replace: `await this.outbox.run('delivered', { claim: claim.id }); ${pause(100)} $1`,
       },
+      {
+        file: ONE_BY_ONE,
+        find: /(const verdict = verdictOf\(await this\.service\.createJobs)/,
+        replace: `await this.outbox.run('delivered_some', { seqs: left.map(({ seq }) => seq) }); ${pause(100)} $1`,
+      },
     ],
     rows: [42],
     sign: /was committed and has no job/,
+  },
+  {
+    name: 'a relay sets aside all of a batch of which one entry is refused',
+    patches: [
+      {
+        file: VERDICT,
+        find: /return \{ kind: 'refused', items: new Map\(items\.reverse\(\)\) \}/,
+        replace: `return { kind: 'refused', items: new Map(Array.from({ length: 1000 }, (_, n) => [n, items[0][1]])) }`,
+      },
+    ],
+    rows: [42],
+    sign: /\((plain|keyed)\) has a refused entry/,
+  },
+  {
+    name: 'a relay forgets the keys of workflows',
+    patches: [
+      {
+        file: ONE_BY_ONE,
+        find: /createWorkflow\(text, key\)/,
+        replace: 'createWorkflow(text, `${key}-${Date.now()}`)',
+      },
+    ],
+    rows: [43],
+    sign: /order \d+ has \d+ workflows/,
   },
   ...DURABLE_MUTANTS,
   ...SCHEDULE_MUTANTS,

@@ -7,10 +7,11 @@ import type { Database } from '../stage/database.js';
 import { ManagedProcess } from '../stage/processes.js';
 import { TENANT_KEY } from '../stage/server.js';
 import type { Stage } from '../stage/stage.js';
+import { compareOrders, kindOf, placeOrder } from './orders.js';
 
 /**
- * An application with an outbox: writers that place orders and enqueue a job for each in one transaction, of which some
- * roll back, and the relays that take the jobs to the service. The table of orders says what was committed, also where
+ * An application with an outbox: writers that place orders, each with a job or a workflow in one transaction, of which
+ * some roll back, and the relays that take those to the service. The table of orders says what was committed, also where
  * the answer to a COMMIT was lost.
  */
 export interface Application {
@@ -18,7 +19,9 @@ export interface Application {
   /** A relay to the service at this URL. It comes back after a kill, as it would under a service manager. */
   relay(url: string): Relay;
   stopWriting(): Promise<void>;
-  /** Waits until nothing is left in the outbox, and compares: one job per order that was committed, and no other. */
+  /** Waits until the service has got jobs that it has not now: relays are at work. */
+  relaying(service: Database): Promise<void>;
+  /** Waits until nothing is left in the outbox, and compares: what orders.ts says for each, and nothing else. */
   settle(service: Database): Promise<void>;
   close(): Promise<void>;
 }
@@ -27,14 +30,13 @@ export interface Relay {
   killAndRestart(): Promise<void>;
 }
 
-const QUEUE = 'outbox';
 const WRITERS = 4;
 const ROLLED_BACK = 0.25;
 
 export async function startApplication(stage: Stage, cluster: Cluster): Promise<Application> {
   const database = await cluster.createDatabase({ empty: true });
   await installOutbox(database.url, { app: [], relay: [] });
-  await database.query('CREATE TABLE orders (n int PRIMARY KEY)');
+  await database.query('CREATE TABLE orders (n int PRIMARY KEY, kind text NOT NULL)');
   const writing = new AbortController();
   let orders = 0;
   const writers = Array.from({ length: WRITERS }, () => write(stage, database.url, writing.signal, () => ++orders));
@@ -47,9 +49,14 @@ export async function startApplication(stage: Stage, cluster: Cluster): Promise<
     database,
     relay: (url) => startRelay(stage, database, url, relays),
     stopWriting,
+    relaying: async (service) => {
+      const before = await service.count('millrace.jobs');
+      const isMore = async (): Promise<boolean> => (await service.count('millrace.jobs')) > before;
+      await stage.until(isMore, { what: 'a relay to be at work', withinMs: 120_000 });
+    },
     settle: async (service) => {
       await drained(stage, database);
-      await compare(stage, database, service);
+      await compareOrders(stage, database, service);
     },
     close: async () => {
       await stopWriting();
@@ -66,7 +73,8 @@ async function write(stage: Stage, url: string, signal: AbortSignal, next: () =>
     try {
       await client.connect();
       while (!signal.aborted) {
-        await placeOrder(client, next(), stage.random.chance(ROLLED_BACK));
+        const n = next();
+        await placeOrder(client, n, kindOf(n, stage.random), !stage.random.chance(ROLLED_BACK));
         await sleep(stage.random.between(0, 5));
       }
     } catch {
@@ -75,16 +83,6 @@ async function write(stage: Stage, url: string, signal: AbortSignal, next: () =>
       await client.end().catch(() => undefined);
     }
   }
-}
-
-async function placeOrder(client: pg.Client, n: number, rollsBack: boolean): Promise<void> {
-  await client.query('BEGIN');
-  await client.query('INSERT INTO orders (n) VALUES ($1)', [n]);
-  await client.query(`SELECT millrace_outbox.enqueue('receipt', json_build_object('n', $1::int), queue => $2)`, [
-    n,
-    QUEUE,
-  ]);
-  await client.query(rollsBack ? 'ROLLBACK' : 'COMMIT');
 }
 
 function startRelay(stage: Stage, database: Database, url: string, all: ManagedProcess[]): Relay {
@@ -128,21 +126,4 @@ async function drained(stage: Stage, database: Database): Promise<void> {
     return left === 0 || `${left} entries left`;
   };
   await stage.until(probe, { what: 'the outbox to be empty', withinMs: 120_000, everyMs: 200 });
-}
-
-async function compare(stage: Stage, database: Database, service: Database): Promise<void> {
-  const committed = new Set((await database.query<{ n: number }>('SELECT n FROM orders')).map(({ n }) => n));
-  const jobs = await service.query<{ n: number; jobs: number }>(
-    `SELECT (payload ->> 'n')::int AS n, count(*)::int AS jobs FROM millrace.jobs WHERE queue = $1 GROUP BY 1`,
-    [QUEUE],
-  );
-  const found = new Map(jobs.map(({ n, jobs: count }) => [n, count]));
-  for (const n of committed) if (!found.has(n)) stage.violation(`order ${n} was committed and has no job`);
-  for (const [n, count] of found) {
-    if (!committed.has(n)) stage.violation(`order ${n} was rolled back and has a job`);
-    if (count > 1) stage.violation(`order ${n} has ${count} jobs`);
-  }
-  const refused = await database.count('millrace_outbox.refused');
-  stage.expect(refused === 0, `${refused} entries were refused`);
-  stage.note(`${committed.size} orders were committed`);
 }
