@@ -7,6 +7,7 @@ import { installOutbox } from '@millrace/server';
 import { parse } from 'pg-connection-string';
 import { expect, it, onTestFinished } from 'vitest';
 import { emptyDatabase, type TestDatabase } from '../../../server/test/support/database.js';
+import { npmInstall } from '../../../server/test/support/npm-install.js';
 import { compile, programFolder } from '../support/programs.js';
 
 /**
@@ -168,9 +169,7 @@ interface Driver {
 const run = promisify(execFile);
 
 async function install(folder: string): Promise<void> {
-  // No package runs a program of its own while it is installed, and none fetches another.
-  const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-save', '--no-package-lock'];
-  await run('npm', ['install', '--prefer-offline', ...flags, ...PACKAGES], { cwd: folder });
+  await npmInstall(folder, PACKAGES);
   await writeFile(join(folder, 'schema.prisma'), SCHEMA);
   // Generating a client needs no engine, but looks for one: it would be downloaded if none were named.
   const env = { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath, CHECKPOINT_DISABLE: '1' };

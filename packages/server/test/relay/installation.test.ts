@@ -101,13 +101,29 @@ describe("the application's role", () => {
     ).toBeNull();
     expect(await refusal(app, `SELECT millrace_outbox.first_time('x')`)).toBeNull();
     for (const table of ['entries', 'claims', 'refused', 'handled', 'relays', 'versions']) {
-      for (const statement of [`SELECT * FROM`, `DELETE FROM`, `TRUNCATE`])
-        expect([table, await refusal(app, `${statement} millrace_outbox.${table}`)]).toEqual([table, DENIED]);
+      const name = `millrace_outbox.${table}`;
+      for (const statement of [
+        `SELECT FROM ${name}`,
+        `INSERT INTO ${name} DEFAULT VALUES`,
+        `DELETE FROM ${name}`,
+        `TRUNCATE ${name}`,
+        `BEGIN; LOCK TABLE ${name}`,
+        `ALTER TABLE ${name} ADD COLUMN mine int`,
+        `CREATE TRIGGER mine BEFORE INSERT ON ${name} FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()`,
+      ])
+        expect([statement, await refusal(app, statement)]).toEqual([statement, DENIED]);
     }
-    expect(await refusal(app, `UPDATE millrace_outbox.entries SET task = 'other'`)).toBe(DENIED);
-    expect(await refusal(app, `SELECT millrace_outbox.new_id()`)).toBe(DENIED);
-    expect(await refusal(app, claim)).toBe(DENIED);
-    expect(await refusal(app, 'CREATE TABLE millrace_outbox.mine ()')).toBe(DENIED);
+    for (const statement of [
+      `UPDATE millrace_outbox.entries SET task = 'other'`,
+      `SELECT nextval('millrace_outbox.entries_seq_seq')`,
+      'SELECT millrace_outbox.new_id()',
+      `SELECT millrace_outbox.check_key('k')`,
+      claim,
+      'CREATE TABLE millrace_outbox.mine ()',
+      `CREATE OR REPLACE FUNCTION millrace_outbox.new_id() RETURNS uuid LANGUAGE sql AS 'SELECT gen_random_uuid()'`,
+      'DROP SCHEMA millrace_outbox CASCADE',
+    ])
+      expect([statement, await refusal(app, statement)]).toEqual([statement, DENIED]);
   });
 
   it('must have been granted that', async () => {
