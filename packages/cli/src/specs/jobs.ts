@@ -131,7 +131,7 @@ export const jobsImport = spec({
   },
   examples: [
     example('millrace jobs import jobs.ndjson --key nightly-2031-01-31', 'repeat it as often as you like'),
-    example(`jq -c '{task_name: "resize", payload: .}' images.json | millrace jobs import -`, 'made on the way'),
+    example(`jq -c '{task_name: "resize", payload: .}' images.json | millrace jobs import -`, 'converted on the fly'),
   ],
   client: true,
 });
@@ -216,8 +216,8 @@ export const tail = spec({
   options: {
     queue: { value: 'QUEUE', help: 'of this queue' },
     task: { value: 'TASK', help: 'of this task' },
-    status: { value: 'STATE,…', help: `that ended like this: ${ENDS.join(', ')}`, choices: ENDS },
-    lines: { value: 'N', help: 'how many of those that have ended to begin with; default 10', short: 'n' },
+    status: { value: 'STATE,…', help: `that ended as ${ENDS.join(', ')}`, choices: ENDS },
+    lines: { value: 'N', help: 'how many recent jobs to show first; default 10', short: 'n' },
     count: { value: 'N', help: 'stop after that many lines' },
     jsonl: { help: 'print each job as JSON, one per line, without payload, result and metadata' },
     interval: { value: 'DURATION', help: 'how often to look, at most; default 1s' },
@@ -243,8 +243,8 @@ export const jobsRunNow = spec({
   name: 'jobs run-now',
   summary: 'make a scheduled or retrying job due now, or all that match',
   description:
-    'Several ids or a filter become an operation: it first says how many jobs match, and asks. It leaves jobs alone ' +
-    'that wait for a signal, for children or for the end of a sleep.',
+    'Several ids or a filter become an operation: it first says how many jobs match, and asks. It ' +
+    'skips jobs that are waiting for a signal, for children or for the end of a sleep.',
   arguments: [{ ...IDS, optional: true }],
   options: { ...FILTER, ...BULK, ...JSON_OUTPUT },
   examples: [

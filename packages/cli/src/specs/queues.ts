@@ -46,7 +46,7 @@ export const queuesSet = spec({
   arguments: [{ name: 'QUEUE', help: 'the name of a queue' }],
   options: {
     running: { value: 'N', help: 'how many of its jobs may run at a time, or none' },
-    rate: { value: 'COUNT/SECS', help: 'how many may start in so many seconds, such as 100/60, or none' },
+    rate: { value: 'COUNT/SECS', help: 'how many may start in a given number of seconds, such as 100/60, or none' },
     burst: { value: 'N', help: 'with --rate: how many may start at once after a pause' },
     share: { value: 'WORD', help: 'tenant: tenants take turns; or none', choices: ['tenant', 'none'] },
     ...JSON_OUTPUT,
@@ -72,7 +72,7 @@ export const audit = spec({
   summary: 'show what operators did, newest first',
   description: `${FOR_OPERATORS} Pauses, resumes and settings of queues, and who read as which tenant.`,
   options: LIST,
-  examples: [example('millrace audit', 'the last twenty things')],
+  examples: [example('millrace audit', 'the last twenty entries')],
   client: true,
 });
 

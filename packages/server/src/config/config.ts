@@ -68,13 +68,13 @@ function address(values: OptionValues): Pick<Config, 'database' | 'pooler' | 'di
   const address = { database: database(values), pooler, directDatabaseUrl };
   if (pooler === 'none') {
     if (directDatabaseUrl !== null)
-      throw new UsageError('--direct-database-url is of use with --pooler transaction only');
+      throw new UsageError('--direct-database-url requires --pooler transaction');
     return address;
   }
   if (address.database.kind === 'url') return address;
   if (address.database.kind === 'embedded')
     throw new UsageError('--pooler is for a database with a URL; the embedded one is always reached directly');
-  throw new UsageError('--pooler is for one database; with several, the list of --cells says which are behind one');
+  throw new UsageError('--pooler is for one database; with several, mark those behind a pooler in --cells');
 }
 
 function database(values: OptionValues): DatabaseAddress {

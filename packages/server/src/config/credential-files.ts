@@ -140,7 +140,7 @@ function adminTokens(lines: readonly string[]): ReadonlyMap<string, string | nul
     const known = tokenOfLine(token, index);
     const operator = name === '' ? null : operatorOf(name, index);
     if (tokens.has(known) && tokens.get(known) !== operator)
-      throw new InvalidValue(`line ${index + 1} gives a token another name`);
+      throw new InvalidValue(`line ${index + 1} lists the same token under two names`);
     tokens.set(known, operator);
   }
   return tokens;
@@ -173,7 +173,7 @@ function queueOf(text: string, index: number): string {
   try {
     return isQueueName(decodeURIComponent(text));
   } catch {
-    throw new InvalidValue(`line ${index + 1} has a queue that is no name of a queue; write a percent sign as %25`);
+    throw new InvalidValue(`line ${index + 1} contains an invalid queue name; write a percent sign as %25`);
   }
 }
 

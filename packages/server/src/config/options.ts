@@ -190,7 +190,7 @@ export const OPTIONS = {
     'FILE',
     optional(anyText),
     null,
-    'admin tokens, one per line, each with the name of its operator behind it, if it has one',
+    "admin tokens, one per line, each optionally followed by the operator's name",
     RELOADED,
   ),
   databaseUrl: option<DatabaseAddress | null>(
@@ -198,7 +198,7 @@ export const OPTIONS = {
     'URL',
     databaseAddress,
     null,
-    'postgres://..., or embedded:DIR for an embedded PostgreSQL; several spread the tenants over them',
+    'postgres://..., or embedded:DIR for an embedded PostgreSQL; repeat to spread tenants over several',
     { env: 'DATABASE_URL', isSecret: true, isRepeatable: true, fallbackText: 'embedded with --dev' },
   ),
   cells: option<number | string | null>(
@@ -229,7 +229,7 @@ export const OPTIONS = {
     'URL',
     optional(postgresUrl),
     null,
-    "run a relay in this process, from the outbox in this database of an application's",
+    'run an outbox relay in this process, reading from this application database',
     { isSecret: true, fallbackText: 'none' },
   ),
   outboxToken: option(
@@ -288,7 +288,7 @@ export const OPTIONS = {
     'URL',
     optional(traceUrl),
     null,
-    'where traces are shown, with {trace_id} in the place of their id; the dashboard links to it',
+    'where traces are shown, with {trace_id} as the placeholder; the dashboard links to it',
     { fallbackText: 'none; there are no links' },
   ),
   shutdownSecs: option(

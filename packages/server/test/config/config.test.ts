@@ -500,7 +500,7 @@ describe('a pooler', () => {
   it.each([
     [
       [...SERVING, '--direct-database-url=postgres://h/d'],
-      '--direct-database-url is of use with --pooler transaction only',
+      '--direct-database-url requires --pooler transaction',
     ],
     [
       ['--dev', '--pooler=transaction'],
