@@ -1,10 +1,11 @@
 import { QueryClientProvider } from '@tanstack/react-query';
-import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { queryClient } from './api/hooks.js';
 import { applyTheme } from './lib/preferences.js';
-import { beginFirstPage, router } from './router.js';
+import { startRouting } from './lib/routing.js';
+import { Outlet, ROUTES } from './router.js';
+import { Shell } from './shell/shell.js';
 import { Gate } from './shell/sign-in.js';
 import './styles/base.css';
 import './styles/shell.css';
@@ -13,7 +14,8 @@ import './styles/charts.css';
 import './styles/pages.css';
 
 applyTheme();
-beginFirstPage();
+// The file of the first page is fetched before it is known who asks: signing in takes time too.
+startRouting(ROUTES);
 // The document's address changes from page to page, and the browser would look for a relative icon anew each time.
 const icon = document.querySelector<HTMLLinkElement>('link[rel=icon]');
 if (icon !== null) icon.setAttribute('href', icon.href);
@@ -24,7 +26,9 @@ createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={queryClient}>
       <Gate>
-        <RouterProvider router={router} />
+        <Shell>
+          <Outlet />
+        </Shell>
       </Gate>
     </QueryClientProvider>
   </StrictMode>,

@@ -1,44 +1,33 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { Component, useLayoutEffect, type ReactNode } from 'react';
 import { beginRead, SHARES_SPAN } from './api/hooks.js';
 import { ErrorNote } from './components/notes.js';
-import { parseAddress, printAddress, type Address } from './lib/address.js';
-import { UI_PATH } from './lib/places.js';
+import type { Address } from './lib/address.js';
+import { useView, type Route } from './lib/routing.js';
 import { jobQuery } from './pages/jobs/job-query.js';
 import { session } from './session/session.js';
 import { isOperatorPage } from './shell/nav.js';
-import { Shell } from './shell/shell.js';
-
-const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
-
-/** What each page reads first, by its path. */
-const beginnings = new Map<string, (address: Address) => void>();
 
 /**
  * Each page is a file of its own that is fetched when somebody goes there. What it reads first may begin meanwhile; the
  * page then finds it under way.
  */
-const page = <const Path extends string>(
-  path: Path,
-  load: () => Promise<{ default: () => ReactNode }>,
-  begin?: (address: Address) => void,
-) => {
-  if (begin !== undefined) beginnings.set(path, begin);
-  return createRoute({
-    getParentRoute: () => root,
-    path,
-    component: lazyRouteComponent(load),
-    loader: ({ cause, location }) => {
-      // Not for a link that is merely pointed at.
-      if (cause === 'enter') beginReading(path, location.search);
-    },
-  });
-};
+const page = (path: string, load: Route['load'], begin?: (address: Address) => void): Route => ({
+  path,
+  load,
+  begin: begin && ((address) => whenSignedIn(() => (isShown(path) ? begin(address) : undefined))),
+});
 
-function beginReading(path: string, address: Address): void {
-  // Operators are not shown the pages of tenants (see the shell).
-  const isShown = isOperatorPage(path) || session.get().who?.kind !== 'admin';
-  if (isShown) beginnings.get(path)?.(address);
+/** Operators are not shown the pages of tenants (see the shell). */
+const isShown = (path: string): boolean => isOperatorPage(path) || session.get().who?.kind !== 'admin';
+
+/** At once, or the moment it is known who asks: before anything is drawn. */
+function whenSignedIn(then: () => void): void {
+  if (session.get().who !== null) return then();
+  const stop = session.subscribe(() => {
+    if (session.get().who === null) return;
+    stop();
+    then();
+  });
 }
 
 function beginJobs(address: Address): void {
@@ -52,7 +41,7 @@ function beginAdmin({ cursor, queue }: Address): void {
   beginRead('/admin/series', { queue }, SHARES_SPAN);
 }
 
-const routeTree = root.addChildren([
+export const ROUTES: readonly Route[] = [
   page('/', () => import('./pages/overview/overview-page.js')),
   page('/jobs', () => import('./pages/jobs/jobs-page.js'), beginJobs),
   page('/jobs/$id', () => import('./pages/job/job-page.js')),
@@ -69,41 +58,27 @@ const routeTree = root.addChildren([
   page('/admin', () => import('./pages/admin/admin-page.js'), beginAdmin),
   page('/operations', () => import('./pages/operations/operations-page.js')),
   page('/operations/$id', () => import('./pages/operations/operation-page.js')),
-]);
+];
 
-export const router = createRouter({
-  routeTree,
-  basepath: UI_PATH === '' ? '/' : UI_PATH,
-  // Plain text on both sides of the equals sign: addresses are read, typed and shared by people.
-  parseSearch: (text) => parseAddress(text) as Record<string, string>,
-  stringifySearch: printAddress,
-  defaultPreload: 'intent',
-  scrollRestoration: true,
-  defaultErrorComponent: ({ error }) => <ErrorNote error={error instanceof Error ? error : new Error(String(error))} />,
-});
-
-/**
- * The first page: its code is fetched before it is known who asks, since signing in takes time too; and what it reads
- * is asked for the moment that is known, before anything is drawn.
- */
-export function beginFirstPage(): void {
-  const { pathname, search } = router.latestLocation;
-  const [routes] = router.getMatchedRoutes(pathname);
-  // A failure shows when the page does, which fetches again.
-  for (const route of routes) router.loadRouteChunk(route)?.catch(() => undefined);
-  const stop = session.subscribe(() => {
-    if (session.get().who === null) return;
-    stop();
-    for (const { fullPath } of routes) beginReading(String(fullPath), search);
-  });
+/** The page in view. */
+export function Outlet(): ReactNode {
+  const view = useView();
+  const { path, pattern, page: Page, failure, top } = view;
+  useLayoutEffect(() => {
+    if (top !== null) scrollTo(0, top);
+  }, [view, top]);
+  if (pattern === null) return <p className="empty">There is no such page. Use the menu above.</p>;
+  if (failure !== null) return <ErrorNote error={failure} />;
+  return <Guarded key={path}>{Page !== null && <Page />}</Guarded>;
 }
 
-declare module '@tanstack/react-router' {
-  interface Register {
-    router: typeof router;
+/** What goes wrong while a page is drawn leaves the menu usable. */
+class Guarded extends Component<{ readonly children: ReactNode }, { readonly error: Error | null }> {
+  override state = { error: null };
+  static getDerivedStateFromError(error: unknown): { error: Error } {
+    return { error: error instanceof Error ? error : new Error(String(error)) };
   }
-}
-
-function NotFound(): ReactNode {
-  return <p className="empty">There is no such page. Use the menu above.</p>;
+  override render(): ReactNode {
+    return this.state.error === null ? this.props.children : <ErrorNote error={this.state.error} />;
+  }
 }

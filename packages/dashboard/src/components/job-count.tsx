@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { number } from '../lib/format.js';
-import { FilterLink } from './links.js';
+import { Link } from './links.js';
 
 interface JobCountProps {
   readonly n: number;
@@ -13,8 +13,8 @@ export function JobCount({ n, filter }: JobCountProps): ReactNode {
   if (n === 0) return <span className="zero">0</span>;
   if (filter === undefined) return number(n);
   return (
-    <FilterLink to="/jobs" filter={filter}>
+    <Link to="/jobs" search={filter}>
       {number(n)}
-    </FilterLink>
+    </Link>
   );
 }

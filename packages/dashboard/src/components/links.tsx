@@ -1,42 +1,27 @@
-import { Link, useRouter, type NavigateOptions } from '@tanstack/react-router';
-import type { MouseEvent, ReactNode } from 'react';
+import type { AnchorHTMLAttributes, MouseEvent, ReactNode } from 'react';
+import type { Address } from '../lib/address.js';
 import { shortId } from '../lib/format.js';
-import { UI_PATH } from '../lib/places.js';
+import { go, hrefOf, prepare } from '../lib/routing.js';
 
-interface PlainLinkProps {
-  /** Where it leads, for the router and, under the path of the dashboard, for the browser. */
-  readonly place: NavigateOptions;
-  readonly path: string;
-  readonly title?: string | undefined;
-  readonly className?: string | undefined;
-  readonly children: ReactNode;
+interface LinkProps extends AnchorHTMLAttributes<HTMLAnchorElement> {
+  /** A path of the dashboard; it may have a query of its own. */
+  readonly to: string;
+  /** What the page is to be set to. */
+  readonly search?: Address | undefined;
+  readonly children?: ReactNode;
 }
 
-/**
- * A link that does not follow where one is. The router's own works out for each link whether it leads to the page in
- * view, and again at every change of the address: with a hundred links, a good part of the time that a list takes.
- */
-function PlainLink({ place, path, title, className, children }: PlainLinkProps): ReactNode {
-  const router = useRouter();
-  const prepare = (): void => void router.preloadRoute(place);
-  const open = (event: MouseEvent): void => {
+/** A link to a page of the dashboard, whose file is fetched when somebody points at it. */
+export function Link({ to, search, onClick, ...anchor }: LinkProps): ReactNode {
+  const get = (): void => prepare(to);
+  const open = (event: MouseEvent<HTMLAnchorElement>): void => {
+    onClick?.(event);
     // With another button or a key held down, the browser opens it elsewhere.
     if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    void router.navigate(place);
+    go(to, search === undefined ? {} : { address: search });
   };
-  return (
-    <a
-      href={UI_PATH + path}
-      title={title}
-      className={className}
-      onClick={open}
-      onMouseEnter={prepare}
-      onFocus={prepare}
-    >
-      {children}
-    </a>
-  );
+  return <a {...anchor} href={hrefOf(to, search)} onClick={open} onMouseEnter={get} onFocus={get} />;
 }
 
 interface IdLinkProps {
@@ -44,17 +29,20 @@ interface IdLinkProps {
   readonly children?: ReactNode;
 }
 
-/** The link to a job: its id, shortened, in full on hover. */
-export const JobLink = ({ id, children }: IdLinkProps): ReactNode => (
-  <PlainLink
-    place={{ to: '/jobs/$id', params: { id } }}
-    path={`/jobs/${id}`}
-    title={id}
-    className={children === undefined ? 'mono' : undefined}
-  >
-    {children ?? shortId(id)}
-  </PlainLink>
-);
+/** The link to something by its id: shortened, in full on hover, unless there are words for it. */
+const idLink =
+  (place: string) =>
+  ({ id, children }: IdLinkProps): ReactNode => (
+    <Link to={`/${place}/${id}`} title={id} className={children === undefined ? 'mono' : undefined}>
+      {children ?? shortId(id)}
+    </Link>
+  );
+
+export const JobLink = idLink('jobs');
+export const WorkflowLink = idLink('workflows');
+
+/** The page of a queue. */
+export const queuePlace = (queue: string): string => `/queues/${encodeURIComponent(queue)}`;
 
 interface QueueLinkProps {
   readonly queue: string;
@@ -63,50 +51,14 @@ interface QueueLinkProps {
 }
 
 export const QueueLink = ({ queue, className, children }: QueueLinkProps): ReactNode => (
-  <PlainLink
-    place={{ to: '/queues/$queue', params: { queue } }}
-    path={`/queues/${encodeURIComponent(queue)}`}
-    className={className}
-  >
+  <Link to={queuePlace(queue)} className={className}>
     {children ?? queue}
-  </PlainLink>
+  </Link>
 );
 
 /** The link to a worker among all workers. */
 export const WorkerLink = ({ id }: { readonly id: string }): ReactNode => (
-  <PlainLink
-    place={{ to: '/workers', search: { worker: id } as never }}
-    path={`/workers?worker=${encodeURIComponent(id)}`}
-    title={id}
-    className="mono"
-  >
+  <Link to="/workers" search={{ worker: id }} title={id} className="mono">
     {id}
-  </PlainLink>
-);
-
-export const WorkflowLink = ({ id, children }: IdLinkProps): ReactNode => (
-  <PlainLink
-    place={{ to: '/workflows/$id', params: { id } }}
-    path={`/workflows/${id}`}
-    title={id}
-    className={children === undefined ? 'mono' : undefined}
-  >
-    {children ?? shortId(id)}
-  </PlainLink>
-);
-
-interface FilterLinkProps {
-  readonly to: '/jobs' | '/dead-letters' | '/workflows' | '/cron';
-  /** What the page is to be set to. */
-  readonly filter: Readonly<Record<string, string>>;
-  readonly className?: string;
-  readonly children: ReactNode;
-}
-
-/** A link to a list with its filters set. */
-export const FilterLink = ({ to, filter, className, children }: FilterLinkProps): ReactNode => (
-  // The router types the search of each route; ours are plain texts on every route.
-  <Link to={to} search={filter as never} className={className}>
-    {children}
   </Link>
 );

@@ -1,8 +1,8 @@
-import { Link } from '@tanstack/react-router';
 import { useEffect, useRef, type ReactNode, type RefObject } from 'react';
 import { Icon } from '../components/icon.js';
 import { navOf } from './nav.js';
 import { useTrouble } from './trouble.js';
+import { Link } from '../components/links.js';
 
 /**
  * On a narrow screen the menu is wider than its place; where one is must be in view. Measured within the next frame,
@@ -28,6 +28,9 @@ interface MenuProps {
   readonly page: string;
 }
 
+/** Whether a page is that of the entry, or one of its things. */
+const isIn = (page: string, to: string): boolean => page === to || (to !== '/' && page.startsWith(`${to}/`));
+
 /** The pages: the main ones, and the rest in groups. */
 export function Menu({ kind, page }: MenuProps): ReactNode {
   const menu = useCurrentInView(page);
@@ -42,7 +45,12 @@ export function Menu({ kind, page }: MenuProps): ReactNode {
             </span>
           )}
           {entries.map(({ to, title: name, icon }) => (
-            <Link key={to} to={to} title={name} activeOptions={{ exact: to === '/', includeSearch: false }}>
+            <Link
+              key={to}
+              to={to}
+              title={name}
+              {...(isIn(page, to) && { className: 'active', 'aria-current': 'page' })}
+            >
               <Icon name={icon} />
               <span className="menu-name">{name}</span>
               {to === '/' && hasTrouble && (

@@ -1,10 +1,10 @@
 import type { CronPage, Queues, Tasks } from '@millrace/contract';
-import { useRouter } from '@tanstack/react-router';
 import { useState, type KeyboardEvent, type ReactNode } from 'react';
 import { useRead } from '../api/hooks.js';
 import { Dialog } from '../components/dialogs/dialog.js';
 import { useWho } from '../session/session.js';
 import { navOf } from './nav.js';
+import { go } from '../lib/routing.js';
 
 interface Goal {
   readonly key: string;
@@ -21,12 +21,11 @@ const UUID = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$
 export function Palette({ onClose }: { readonly onClose: () => void }): ReactNode {
   const [text, setText] = useState('');
   const [at, setAt] = useState(0);
-  const router = useRouter();
   const goals = useGoals(text.trim());
-  const go = (goal: Goal | undefined): void => {
+  const open = (goal: Goal | undefined): void => {
     if (goal === undefined) return;
     onClose();
-    router.history.push(router.basepath.replace(/\/$/, '') + goal.to);
+    go(goal.to);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -35,7 +34,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
       setAt(Math.min(Math.max(at + step, 0), goals.length - 1));
     } else if (event.key === 'Enter') {
       event.preventDefault();
-      go(goals[at]);
+      open(goals[at]);
     }
   };
   return (
@@ -65,7 +64,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }): ReactNod
             role="option"
             aria-selected={index === at}
             onPointerMove={() => setAt(index)}
-            onClick={() => go(goal)}
+            onClick={() => open(goal)}
           >
             <span className="quiet">{goal.kind}</span> <span className="cut">{goal.name}</span>
           </li>

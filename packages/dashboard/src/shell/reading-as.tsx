@@ -1,10 +1,11 @@
-import { useRouter } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { Icon } from '../components/icon.js';
 import { sayError } from '../components/toasts.js';
 import { session, useSession } from '../session/session.js';
 import { ADMIN_HOME } from './nav.js';
 import { enter } from './sign-in.js';
+import { queuePlace } from '../components/links.js';
+import { go } from '../lib/routing.js';
 
 /** Reads as a tenant from now on, or as oneself again. Whatever goes wrong, nothing has changed. */
 async function become(tenant: string | null): Promise<boolean> {
@@ -20,21 +21,19 @@ async function become(tenant: string | null): Promise<boolean> {
 }
 
 /** What opens a tenant's pages to an operator, for reading: the first one, or that of a queue. */
-export function useOpenTenant(): (tenant: string, queue?: string) => void {
-  const router = useRouter();
-  return (tenant, queue) => {
-    const place = queue === undefined ? { to: '/' } : { to: '/queues/$queue', params: { queue } };
-    void become(tenant).then((done) => (done ? router.navigate(place) : undefined));
-  };
+export function openTenant(tenant: string, queue?: string): void {
+  void become(tenant).then((done) => {
+    if (done) go(queue === undefined ? '/' : queuePlace(queue));
+  });
 }
 
 /** Says whose pages these are, as long as they are somebody else's, and leads back. */
 export function ReadingAs(): ReactNode {
   const { as } = useSession();
-  const router = useRouter();
   if (as === null) return null;
   const back = (): void => {
-    void router.navigate({ to: ADMIN_HOME }).then(() => become(null));
+    go(ADMIN_HOME);
+    void become(null);
   };
   return (
     <div className="band" role="status">

@@ -1,11 +1,12 @@
-import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useState, type ReactNode } from 'react';
 import { Icon } from '../components/icon.js';
+import { Link } from '../components/links.js';
 import { Toasts } from '../components/toasts.js';
 import { useWho } from '../session/session.js';
 import { AccountMenu } from './account-menu.js';
 import { Brand } from './brand.js';
 import { useChord, useKeys } from '../lib/keys.js';
+import { go, useView } from '../lib/routing.js';
 import { Menu } from './menu.js';
 import { ADMIN_HOME, isOperatorPage } from './nav.js';
 import { ReadingAs } from './reading-as.js';
@@ -16,12 +17,11 @@ const Palette = lazy(async () => ({ default: (await import('./palette.js')).Pale
 const Help = lazy(async () => ({ default: (await import('./help.js')).Help }));
 
 /** The frame around every page: menu, palette, account, messages. */
-export function Shell(): ReactNode {
+export function Shell({ children }: { readonly children: ReactNode }): ReactNode {
   const who = useWho();
   const [open, setOpen] = useState<'palette' | 'help' | null>(null);
-  const navigate = useNavigate();
   // The page that is shown, which lags behind the address while the file of the next one is fetched.
-  const page = useRouterState({ select: ({ matches }) => matches.at(-1)?.fullPath ?? '' });
+  const page = useView().pattern ?? '';
   const operator = who.kind === 'admin';
   useChord('k', () => setOpen('palette'));
   useKeys({
@@ -32,8 +32,8 @@ export function Shell(): ReactNode {
   // not for a moment: it would ask for what the credential does not open, and the answer would end the session.
   const isLost = operator && !isOperatorPage(page);
   useEffect(() => {
-    if (isLost) void navigate({ to: ADMIN_HOME, replace: true });
-  }, [isLost, navigate]);
+    if (isLost) go(ADMIN_HOME, { replace: true });
+  }, [isLost]);
   return (
     <div className="frame">
       <a className="skip" href="#main">
@@ -63,7 +63,7 @@ export function Shell(): ReactNode {
       <ReadingAs />
       {!operator && <TroubleIcon key={who.tenant_id} />}
       <main id="main" tabIndex={-1}>
-        {isLost ? null : <Outlet />}
+        {isLost ? null : children}
       </main>
       <Toasts />
       <Suspense>

@@ -78,6 +78,37 @@ describe.skipIf(!hasBrowser)('the shell of the dashboard', async () => {
     await page.waitForURL(/\/ui\/jobs\/[0-9a-f-]{36}$/);
   });
 
+  test('goes back to where one was on a page, and forward again; what cannot be fetched is said in place', async () => {
+    for (let n = 0; n < 30; n++)
+      await server.a.post('/api/v1/jobs', { task_name: `row-${n}`, config: { queue: 'long' } });
+    const page = await stage.visit('/jobs?queue=long', { expected: /ERR_FAILED|dynamically imported/ });
+    const row = page.getByRole('link', { name: 'row-3', exact: true });
+    await row.scrollIntoViewIfNeeded();
+    const top = (): Promise<number> => page.evaluate(() => scrollY);
+    await expect.poll(top).toBeGreaterThan(100);
+    const before = await top();
+    await row.click();
+    await page.getByRole('heading', { name: 'row-3' }).waitFor();
+    expect(await top()).toBe(0);
+    await page.goBack();
+    await row.waitFor();
+    await expect.poll(top).toBe(before);
+    expect(page.url()).toContain('/ui/jobs?queue=long');
+    await page.goForward();
+    await page.getByRole('heading', { name: 'row-3' }).waitFor();
+    await page.route('**/assets/workflow*', (route) => route.abort());
+    await page.route('**/assets/lists*', (route) => route.abort());
+    await page.getByRole('link', { name: 'Workflows', exact: true }).click();
+    await page
+      .getByRole('alert')
+      .getByText(/fetch|import/)
+      .waitFor();
+    await page.getByRole('link', { name: 'Queues', exact: true }).click();
+    await page.getByRole('heading', { name: 'Queues' }).waitFor();
+    await page.goto(`${server.url}/ui/no/such/page`);
+    await page.getByText('There is no such page.').waitFor();
+  });
+
   test('remembers the theme and the zone of times', async () => {
     const page = await stage.visit('/', { alone: true });
     await page.getByLabel('Account: tenant-a').click();

@@ -2,7 +2,7 @@ import type { DeadLetterGroup } from '@millrace/contract';
 import { useState, type ReactNode } from 'react';
 import { useMayWrite } from '../../session/session.js';
 import { BulkDialog } from '../dialogs/bulk.js';
-import { FilterLink, QueueLink } from '../links.js';
+import { Link, QueueLink } from '../links.js';
 import { Loaded } from '../notes.js';
 import { PauseSwitch } from '../pausing/pause-switch.js';
 import { beginOf } from '../since.js';
@@ -51,9 +51,9 @@ function GroupActions({ group, onReplay }: GroupActionsProps): ReactNode {
   const mayWrite = useMayWrite();
   return (
     <>
-      <FilterLink to="/dead-letters" filter={{ fingerprint: group.fingerprint }} className="button small">
+      <Link to="/dead-letters" search={{ fingerprint: group.fingerprint }} className="button small">
         See
-      </FilterLink>
+      </Link>
       {mayWrite && (
         <button type="button" className="button small" onClick={() => onReplay(group)}>
           Replay…

@@ -1,5 +1,4 @@
 import type { CreateOperation, DryRun, OperationCreated } from '@millrace/contract';
-import { useRouter } from '@tanstack/react-router';
 import { useEffect, useMemo, useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refresh } from '../../api/hooks.js';
@@ -8,6 +7,7 @@ import { Confirm } from './confirm.js';
 import { ErrorNote, Loading } from '../notes.js';
 import { say } from '../toasts.js';
 import { Time } from '../time.js';
+import { go } from '../../lib/routing.js';
 import { newUuid } from '../../lib/uuid.js';
 
 /** Above this, the number has to be typed. */
@@ -54,7 +54,6 @@ interface BulkProps {
 /** Does something to all that matches: after a dry run that says how many, and the number typed above a hundred. */
 export function BulkDialog(props: BulkProps): ReactNode {
   const { title, verb, noun, danger = false, operation, stay = false, onClose, onDone } = props;
-  const router = useRouter();
   const dry = useDryRun(operation);
   const [key] = useState(newUuid);
   const asked = JSON.stringify(operation);
@@ -66,7 +65,7 @@ export function BulkDialog(props: BulkProps): ReactNode {
   const confirm = async (): Promise<void> => {
     const created = await change<OperationCreated>(request);
     const id = created?.operation_id ?? '';
-    const open = (): void => void router.navigate({ to: '/operations/$id', params: { id } });
+    const open = (): void => go(`/operations/${id}`);
     onDone?.();
     await refresh();
     if (!stay) open();

@@ -1,5 +1,5 @@
 import { useEffect, useId, useState, type ReactNode } from 'react';
-import { useAddress } from '../../lib/address.js';
+import { useAddress } from '../../lib/routing.js';
 
 /** Filters write into the address. Another filter begins at the first page, so the cursor goes. */
 export function useFilter(name: string): readonly [string, (value: string) => void] {

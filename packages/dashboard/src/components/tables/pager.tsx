@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { useAddress } from '../../lib/address.js';
+import { useAddress } from '../../lib/routing.js';
 
 interface PagerProps {
   readonly page: { readonly has_more?: boolean; readonly next_cursor?: string; readonly prev_cursor?: string };

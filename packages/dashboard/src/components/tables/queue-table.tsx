@@ -1,14 +1,14 @@
 import type { QueueDepth, Series } from '@millrace/contract';
-import { useNavigate } from '@tanstack/react-router';
 import { useMemo, type ReactNode } from 'react';
 import { useRead, type Read } from '../../api/hooks.js';
 import { pausedFor } from '../../lib/attention.js';
 import { drainWords, flowOf, rateWords } from '../../lib/flow.js';
 import { number, roughly } from '../../lib/format.js';
+import { go } from '../../lib/routing.js';
 import { seenQueues } from '../../lib/seen-queues.js';
 import { useWho } from '../../session/session.js';
 import { Sparkline } from '../charts/chart.js';
-import { QueueLink } from '../links.js';
+import { QueueLink, queuePlace } from '../links.js';
 import { JobCount } from '../job-count.js';
 import { State } from '../state.js';
 import { Table, type Column } from './table.js';
@@ -27,7 +27,6 @@ interface QueueTableProps {
 
 /** The queues by name, so that none moves while it is looked at; those that have become idle stay. */
 export function QueueTable({ queues, areAll, isShort = false }: QueueTableProps): ReactNode {
-  const navigate = useNavigate();
   const { tenant_id } = useWho();
   const rows = useMemo(() => {
     const holding = queues.map(({ queue }) => queue);
@@ -48,7 +47,7 @@ export function QueueTable({ queues, areAll, isShort = false }: QueueTableProps)
       rows={rows}
       columns={columns}
       idOf={({ queue }) => queue}
-      onOpen={({ queue }) => void navigate({ to: '/queues/$queue', params: { queue } })}
+      onOpen={({ queue }) => go(queuePlace(queue))}
     />
   );
 }

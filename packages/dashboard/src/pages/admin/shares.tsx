@@ -6,9 +6,9 @@ import { LAYERS_MAX, Stacked } from '../../components/charts/stacked.js';
 import { Loaded } from '../../components/notes.js';
 import { Panel } from '../../components/page.js';
 import { Time } from '../../components/time.js';
-import { useAddress } from '../../lib/address.js';
 import { duration, number } from '../../lib/format.js';
 import { useShares } from './use-shares.js';
+import { useAddress } from '../../lib/routing.js';
 
 /** Who got how much of the work: jobs that ended in the last hours, by tenant, of one queue or of all. */
 export function SharesPanel(): ReactNode {

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { useOpenTenant } from '../../shell/reading-as.js';
+import { openTenant } from '../../shell/reading-as.js';
 
 interface TenantLinkProps {
   readonly tenant: string;
@@ -10,9 +10,8 @@ interface TenantLinkProps {
 
 /** The name of a tenant, which opens its pages for reading. */
 export function TenantLink({ tenant, queue, className = 'link' }: TenantLinkProps): ReactNode {
-  const open = useOpenTenant();
   return (
-    <button type="button" className={className} title={`Read as ${tenant}`} onClick={() => open(tenant, queue)}>
+    <button type="button" className={className} title={`Read as ${tenant}`} onClick={() => openTenant(tenant, queue)}>
       {tenant}
     </button>
   );

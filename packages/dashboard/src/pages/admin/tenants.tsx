@@ -5,13 +5,13 @@ import { Loaded } from '../../components/notes.js';
 import { Panel } from '../../components/page.js';
 import { Pager } from '../../components/tables/pager.js';
 import { Table, type Column } from '../../components/tables/table.js';
-import { useAddress } from '../../lib/address.js';
 import { JobCount as Count } from '../../components/job-count.js';
 import { Sparkline } from '../../components/charts/chart.js';
 import { barsOf } from '../../components/charts/scale.js';
 import { number } from '../../lib/format.js';
 import { TenantLink } from './tenant-link.js';
 import { useShares } from './use-shares.js';
+import { useAddress } from '../../lib/routing.js';
 
 export function TenantsPanel(): ReactNode {
   const [{ cursor }] = useAddress();

@@ -6,9 +6,9 @@ import { Page } from '../../components/page.js';
 import { Pager } from '../../components/tables/pager.js';
 import { Table, type Column } from '../../components/tables/table.js';
 import { Time } from '../../components/time.js';
-import { useAddress } from '../../lib/address.js';
 import { changesOf } from './changes.js';
 import './audit.css';
+import { useAddress } from '../../lib/routing.js';
 
 /** What operators changed: who, when, what it was before and what it is now. */
 export default function AuditPage(): ReactNode {

@@ -1,9 +1,9 @@
 import type { Cron, CronTriggered } from '@millrace/contract';
-import { useNavigate } from '@tanstack/react-router';
 import { change, type Change } from '../../api/client.js';
 import { refresh } from '../../api/hooks.js';
 import { say, sayError } from '../../components/toasts.js';
 import { newUuid } from '../../lib/uuid.js';
+import { go } from '../../lib/routing.js';
 
 export interface CronActions {
   readonly trigger: (cron: Cron) => void;
@@ -12,7 +12,6 @@ export interface CronActions {
 
 /** What happens at once: it can be undone, or makes a single job or workflow. */
 export function useCronActions(): CronActions {
-  const navigate = useNavigate();
   const run = (request: Change, done: (answer: unknown) => void): void => {
     change(request)
       .then(async (answer) => {
@@ -33,8 +32,7 @@ export function useCronActions(): CronActions {
     run({ method: 'POST', path: `/cron/${cron.id}/trigger`, idempotencyKey: newUuid() }, (answer) => {
       const { job_id, workflow_id } = answer as CronTriggered;
       const isJob = typeof job_id === 'string';
-      const params = { id: job_id ?? workflow_id ?? '' };
-      const open = (): void => void navigate({ to: isJob ? '/jobs/$id' : '/workflows/$id', params });
+      const open = (): void => go(`/${isJob ? 'jobs' : 'workflows'}/${job_id ?? workflow_id ?? ''}`);
       say(`${cron.name} was triggered.`, [{ label: isJob ? 'Open job' : 'Open workflow', run: open }]);
     });
   return { trigger, setEnabled };

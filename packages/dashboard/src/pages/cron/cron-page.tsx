@@ -7,7 +7,6 @@ import { Pager } from '../../components/tables/pager.js';
 import { State } from '../../components/state.js';
 import { Table, type Column } from '../../components/tables/table.js';
 import { Time } from '../../components/time.js';
-import { useAddress } from '../../lib/address.js';
 import { useNow } from '../../lib/clock.js';
 import { curlOf } from '../../api/curl.js';
 import { memberText } from '../../lib/json/spans.js';
@@ -19,6 +18,7 @@ import { FiringStrip } from './firing-strip.js';
 import { useFirings } from './use-firings.js';
 import { wordsOf } from './words.js';
 import './cron.css';
+import { useAddress } from '../../lib/routing.js';
 
 /** Schedules: in words, what they did in the last day, and what they do next. */
 export default function CronPage(): ReactNode {

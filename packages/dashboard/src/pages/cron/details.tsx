@@ -1,5 +1,4 @@
 import type { Cron, NextRuns } from '@millrace/contract';
-import { Link } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refreshWithout, useRead } from '../../api/hooks.js';
@@ -16,6 +15,7 @@ import { FiringLink } from './firing-link.js';
 import { kindInWords, FiringStrip } from './firing-strip.js';
 import { useFirings } from './use-firings.js';
 import { wordsOf } from './words.js';
+import { Link, QueueLink } from '../../components/links.js';
 
 interface DetailsProps {
   readonly cron: Cron;
@@ -80,16 +80,11 @@ function whatItStarts(cron: Cron): (readonly [string, ReactNode])[] {
   return [
     [
       'task',
-      <Link to="/jobs" search={{ task: cron.task_name } as never}>
+      <Link to="/jobs" search={{ task: cron.task_name ?? '' }}>
         {cron.task_name}
       </Link>,
     ],
-    [
-      'queue',
-      <Link to="/queues/$queue" params={{ queue: cron.queue_name ?? '' }}>
-        {cron.queue_name}
-      </Link>,
-    ],
+    ['queue', <QueueLink queue={cron.queue_name ?? ''} />],
   ];
 }
 

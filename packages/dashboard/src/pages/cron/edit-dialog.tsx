@@ -6,9 +6,9 @@ import { FormDialog } from '../../components/dialogs/form-dialog.js';
 import { JsonField, TextField } from '../../components/forms/fields.js';
 import { ExactTime } from '../../components/time.js';
 import { say } from '../../components/toasts.js';
-import { useAddress } from '../../lib/address.js';
 import { isObjectText, objectOf, typedString } from '../../lib/json/slice.js';
 import { wordsOf } from './words.js';
+import { useAddress } from '../../lib/routing.js';
 
 /** A schedule as the fields hold it; payload and policy are JSON texts. */
 export interface Draft {

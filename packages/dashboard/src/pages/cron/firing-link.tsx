@@ -1,5 +1,5 @@
-import { Link } from '@tanstack/react-router';
 import type { AriaAttributes, ReactNode } from 'react';
+import { Link } from '../../components/links.js';
 
 interface FiringLinkProps extends Pick<AriaAttributes, 'aria-label'> {
   readonly jobId: string | null;
@@ -13,13 +13,13 @@ interface FiringLinkProps extends Pick<AriaAttributes, 'aria-label'> {
 export function FiringLink({ jobId, workflowId, children, ...rest }: FiringLinkProps): ReactNode {
   if (workflowId !== null)
     return (
-      <Link to="/workflows/$id" params={{ id: workflowId }} {...rest}>
+      <Link to={`/workflows/${workflowId}`} {...rest}>
         {children}
       </Link>
     );
   if (jobId !== null)
     return (
-      <Link to="/jobs/$id" params={{ id: jobId }} {...rest}>
+      <Link to={`/jobs/${jobId}`} {...rest}>
         {children}
       </Link>
     );

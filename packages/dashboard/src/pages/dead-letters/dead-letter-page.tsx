@@ -1,12 +1,11 @@
 import type { Attempts, DeadLetter, Job } from '@millrace/contract';
-import { Link, useParams } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refresh, useRead } from '../../api/hooks.js';
 import { AttemptList } from '../../components/attempt-list.js';
 import { CopyButton } from '../../components/copy.js';
 import { RawJson } from '../../components/json/json.js';
-import { JobLink, QueueLink } from '../../components/links.js';
+import { JobLink, Link, QueueLink } from '../../components/links.js';
 import { Loaded } from '../../components/notes.js';
 import { Facts, Page, Panel } from '../../components/page.js';
 import { State } from '../../components/state.js';
@@ -19,13 +18,14 @@ import { useMayWrite } from '../../session/session.js';
 import { REASONS } from '../../lib/dead-letter-reasons.js';
 import { newUuid } from '../../lib/uuid.js';
 import './dead-letter.css';
+import { useParam } from '../../lib/routing.js';
 
 /** Whatever the job was, it has failed. */
 const FAILED = { status: 'failed' } as const;
 
 /** One dead letter: why, every attempt, and what came of the replay. */
 export default function DeadLetterPage(): ReactNode {
-  const { id = '' } = useParams({ strict: false });
+  const id = useParam();
   const read = useRead<DeadLetter>(`/dlq/${encodeURIComponent(id)}`, { keepPrevious: false });
   const entry = read.data;
   return (
@@ -89,7 +89,7 @@ function Entry({ entry }: { readonly entry: DeadLetter }): ReactNode {
             ['job', <JobLink id={entry.job_id} />],
             [
               'same error',
-              <Link to="/dead-letters" search={{ fingerprint: entry.fingerprint } as never}>
+              <Link to="/dead-letters" search={{ fingerprint: entry.fingerprint }}>
                 all of its group
               </Link>,
             ],

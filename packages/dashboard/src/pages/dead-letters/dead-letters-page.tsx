@@ -1,11 +1,11 @@
 import type { ReactNode } from 'react';
 import { SelectFilter, SpanFilter, TextFilter } from '../../components/tables/filters.js';
 import { Page } from '../../components/page.js';
-import { useAddress } from '../../lib/address.js';
 import { EntryList } from './entries.js';
 import { GroupList } from './groups.js';
 import { REASONS } from '../../lib/dead-letter-reasons.js';
 import './dead-letters.css';
+import { useAddress } from '../../lib/routing.js';
 
 /** Jobs that failed for good: what failed alike together, or one by one. */
 export default function DeadLettersPage(): ReactNode {

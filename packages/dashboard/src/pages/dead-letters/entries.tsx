@@ -1,5 +1,4 @@
 import type { CreateOperation, DeadLetter, DeadLetterPage, OperationFilter } from '@millrace/contract';
-import { Link, useNavigate } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
 import { BulkDialog } from '../../components/dialogs/bulk.js';
@@ -8,11 +7,13 @@ import { Pager } from '../../components/tables/pager.js';
 import { State } from '../../components/state.js';
 import { Table, type Column, type Selection } from '../../components/tables/table.js';
 import { Time } from '../../components/time.js';
-import { useAddress, type Address } from '../../lib/address.js';
+import type { Address } from '../../lib/address.js';
 import { plural } from '../../lib/format.js';
 import { useMayWrite } from '../../session/session.js';
 import { REASONS } from '../../lib/dead-letter-reasons.js';
 import { beginOf, sinceOf } from '../../components/since.js';
+import { go, useAddress } from '../../lib/routing.js';
+import { Link } from '../../components/links.js';
 
 const FILTERS = ['queue_name', 'task_name', 'reason', 'replayed', 'fingerprint', 'job_id'] as const;
 
@@ -75,7 +76,6 @@ interface EntriesProps {
 function Entries({ entries, selected, setSelected }: EntriesProps): ReactNode {
   const [address] = useAddress();
   const mayWrite = useMayWrite();
-  const navigate = useNavigate();
   const [choice, setChoice] = useState<Pick<CreateOperation, 'filter' | 'ids'> | null>(null);
   const ids = entries.map(({ id }) => String(id));
   const toggle = (id: string): void => {
@@ -117,7 +117,7 @@ function Entries({ entries, selected, setSelected }: EntriesProps): ReactNode {
           idOf={({ id }) => String(id)}
           selection={mayWrite ? selection : undefined}
           rowClass={({ replayed_at }) => (replayed_at === null ? undefined : 'gone')}
-          onOpen={({ id }) => void navigate({ to: '/dead-letters/$id', params: { id: String(id) } })}
+          onOpen={({ id }) => go(`/dead-letters/${id}`)}
         />
       </div>
       {choice !== null && (
@@ -159,7 +159,7 @@ const COLUMNS: readonly Column<DeadLetter>[] = [
     title: 'What failed',
     wide: true,
     cell: ({ id, task_name, error_message }) => (
-      <Link to="/dead-letters/$id" params={{ id: String(id) }}>
+      <Link to={`/dead-letters/${id}`}>
         <b>{task_name}</b> <span className="group-message">{error_message ?? 'no message'}</span>
       </Link>
     ),

@@ -1,5 +1,4 @@
 import type { DeadLetterGroup, DeadLetterGroups } from '@millrace/contract';
-import { Link, useNavigate } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
 import { BulkDialog } from '../../components/dialogs/bulk.js';
@@ -7,7 +6,6 @@ import { Empty, Loaded } from '../../components/notes.js';
 import { Pager } from '../../components/tables/pager.js';
 import { Table, type Column } from '../../components/tables/table.js';
 import { Time } from '../../components/time.js';
-import { useAddress } from '../../lib/address.js';
 import { curlOf } from '../../api/curl.js';
 import { number } from '../../lib/format.js';
 import { useMayWrite } from '../../session/session.js';
@@ -15,6 +13,8 @@ import { REASONS } from '../../lib/dead-letter-reasons.js';
 import { spanWords } from '../../components/tables/filters.js';
 import { beginOf, sinceOf } from '../../components/since.js';
 import { lineSpan, TaskLine, useTaskFailures } from './task-line.js';
+import { go, useAddress } from '../../lib/routing.js';
+import { Link } from '../../components/links.js';
 
 /** What broke: entries of one task, one reason and one kind of error together, the newest first. */
 export function GroupList(): ReactNode {
@@ -68,7 +68,6 @@ function GroupTable({ groups }: { readonly groups: readonly DeadLetterGroup[] })
   const [{ queue_name, since }] = useAddress();
   const scope = { queue_name, since };
   const mayWrite = useMayWrite();
-  const navigate = useNavigate();
   const failures = useTaskFailures(groups, queue_name, since);
   const columns: readonly Column<DeadLetterGroup>[] = [
     ...describing(scope),
@@ -85,8 +84,7 @@ function GroupTable({ groups }: { readonly groups: readonly DeadLetterGroup[] })
       cell: (group) => <GroupActions group={group} onReplay={mayWrite ? () => setReplaying(group) : undefined} />,
     },
   ];
-  const open = ({ fingerprint }: DeadLetterGroup): void =>
-    void navigate({ to: '/dead-letters', search: { ...scope, fingerprint } as never });
+  const open = ({ fingerprint }: DeadLetterGroup): void => go('/dead-letters', { address: { ...scope, fingerprint } });
   return (
     <>
       <div className="panel">
@@ -115,7 +113,7 @@ const describing = (scope: Scope): readonly Column<DeadLetterGroup>[] => [
     title: 'What failed',
     wide: true,
     cell: ({ task_name, message, fingerprint }) => (
-      <Link to="/dead-letters" search={{ ...scope, fingerprint } as never}>
+      <Link to="/dead-letters" search={{ ...scope, fingerprint }}>
         <b>{task_name}</b> <span className="group-message">{message ?? 'no message'}</span>
       </Link>
     ),
@@ -142,12 +140,7 @@ interface GroupActionsProps {
 
 const GroupActions = ({ group, onReplay }: GroupActionsProps): ReactNode => (
   <span className="row">
-    <Link
-      className="button small"
-      to="/dead-letters/$id"
-      params={{ id: String(group.latest_id) }}
-      aria-label={`Latest of ${group.task_name}`}
-    >
+    <Link className="button small" to={`/dead-letters/${group.latest_id}`} aria-label={`Latest of ${group.task_name}`}>
       Latest
     </Link>
     {onReplay !== undefined && (

@@ -5,9 +5,9 @@ import { WorkerLink } from '../../components/links.js';
 import { Panel } from '../../components/page.js';
 import { State } from '../../components/state.js';
 import { ExactTime } from '../../components/time.js';
-import { useAddress } from '../../lib/address.js';
 import { duration } from '../../lib/format.js';
 import './compare.css';
+import { useAddress } from '../../lib/routing.js';
 
 /** Two attempts, by their numbers, as the address has them: `compare=1,3`. Null: that is not what it says. */
 export function comparedOf(text: string | undefined, attempts: readonly Attempt[]): [Attempt, Attempt] | null {

@@ -1,5 +1,4 @@
 import type { DeadLetterPage, Job, JobCreated } from '@millrace/contract';
-import { useNavigate } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refresh, useRead } from '../../api/hooks.js';
@@ -13,6 +12,7 @@ import { createTextOf } from '../../lib/json/job-text.js';
 import { hasEnded } from '../../lib/states.js';
 import { useMayWrite } from '../../session/session.js';
 import { newUuid } from '../../lib/uuid.js';
+import { go } from '../../lib/routing.js';
 
 /** What can be done with a job in its state. */
 export function JobActions({ job, text }: { readonly job: Job; readonly text: string }): ReactNode {
@@ -40,7 +40,6 @@ const copyOf = (text: string): Change => ({ method: 'POST', path: '/jobs', body:
 
 /** At once: the copy can be cancelled. */
 function RunAgainButton({ job }: { readonly job: Job }): ReactNode {
-  const navigate = useNavigate();
   const [busy, setBusy] = useState(false);
   const run = async (): Promise<void> => {
     setBusy(true);
@@ -49,7 +48,7 @@ function RunAgainButton({ job }: { readonly job: Job }): ReactNode {
       const created = await change<JobCreated>({ method: 'POST', path: `/jobs/${job.id}/rerun`, idempotencyKey });
       const id = created?.job_id ?? '';
       say(`Created a copy of ${shortId(job.id)}`, [
-        { label: 'Open', run: () => void navigate({ to: '/jobs/$id', params: { id } }) },
+        { label: 'Open', run: () => go(`/jobs/${id}`) },
         {
           label: 'Undo',
           run: () => void change(cancelOf(id)).then(() => say(`Cancelled the copy ${shortId(id)}`), sayError),
@@ -93,16 +92,11 @@ function CancelButton({ job }: { readonly job: Job }): ReactNode {
 function ReplayButton({ job }: { readonly job: Job }): ReactNode {
   const letters = useRead<DeadLetterPage>('/dlq', { query: { job_id: job.id }, pollMs: null });
   const letter = letters.data?.dead_letters[0];
-  const navigate = useNavigate();
   if (letter === undefined) return null;
   const replay = letter.replay_job_id;
   if (replay !== null) {
     return (
-      <button
-        type="button"
-        className="button"
-        onClick={() => void navigate({ to: '/jobs/$id', params: { id: replay } })}
-      >
+      <button type="button" className="button" onClick={() => go(`/jobs/${replay}`)}>
         Replayed: open
       </button>
     );
@@ -110,7 +104,7 @@ function ReplayButton({ job }: { readonly job: Job }): ReactNode {
   const request: Change = { method: 'POST', path: `/dlq/${letter.id}/replay` };
   const onAnswer = (answer: unknown): void => {
     const id = (answer as JobCreated | null)?.job_id;
-    if (id !== undefined) void navigate({ to: '/jobs/$id', params: { id } });
+    if (id !== undefined) go(`/jobs/${id}`);
   };
   return (
     <Asking

@@ -1,10 +1,9 @@
 import type { Attempt, Attempts, Checkpoints, Job, Why } from '@millrace/contract';
-import { Link, useParams } from '@tanstack/react-router';
 import { useMemo, useRef, type ReactNode } from 'react';
 import { isMissing, POLL_MS, useRead } from '../../api/hooks.js';
 import { CopyButton } from '../../components/copy.js';
 import { RawJson } from '../../components/json/json.js';
-import { JobLink, QueueLink, WorkerLink, WorkflowLink } from '../../components/links.js';
+import { JobLink, Link, QueueLink, WorkerLink, WorkflowLink } from '../../components/links.js';
 import { ErrorNote, Loading } from '../../components/notes.js';
 import { Facts, Page, Panel } from '../../components/page.js';
 import { State } from '../../components/state.js';
@@ -15,7 +14,6 @@ import { useZone } from '../../lib/preferences.js';
 import { membersOf } from '../../lib/json/slice.js';
 import { hasEnded, stateOf } from '../../lib/states.js';
 import { AttemptList } from '../../components/attempt-list.js';
-import { useAddress } from '../../lib/address.js';
 import { CompareAttempts, CompareButton, comparedOf } from './compare-attempts.js';
 import { ProgressPanel } from './progress-panel.js';
 import { rowsOf } from './timeline-rows.js';
@@ -29,9 +27,10 @@ import { ChildList } from './child-list.js';
 import { momentsOf } from './moments.js';
 import { Timeline } from './timeline.js';
 import { WaitingForPanel } from './waiting-for.js';
+import { useAddress, useParam } from '../../lib/routing.js';
 
 export default function JobPage(): ReactNode {
-  const { id } = useParams({ from: '/jobs/$id' });
+  const id = useParam();
   const { answer, error, progress, stream } = useJob(id);
   if (answer === undefined) {
     return (
@@ -60,15 +59,8 @@ function NoSuchJob({ id }: { readonly id: string }): ReactNode {
         There is no job with this id: <span className="mono">{id}</span>. Retention may have removed it.
       </p>
       <p>
-        It may be the id of a{' '}
-        <Link to="/workflows/$id" params={{ id }}>
-          workflow
-        </Link>{' '}
-        or an{' '}
-        <Link to="/operations/$id" params={{ id }}>
-          operation
-        </Link>
-        .
+        It may be the id of a <Link to={`/workflows/${id}`}>workflow</Link> or an{' '}
+        <Link to={`/operations/${id}`}>operation</Link>.
       </p>
     </div>
   );

@@ -5,11 +5,12 @@ import { Menu } from '../../components/menu.js';
 import { State } from '../../components/state.js';
 import type { Column } from '../../components/tables/table.js';
 import { Time } from '../../components/time.js';
-import { useAddress, type Address } from '../../lib/address.js';
+import type { Address } from '../../lib/address.js';
 import { bytes, duration, number } from '../../lib/format.js';
 import { keptStore } from '../../lib/kept.js';
 import { stateOf } from '../../lib/states.js';
 import { useStore } from '../../lib/store.js';
+import { useAddress } from '../../lib/routing.js';
 
 /** All that a row can show, in the order of the table. */
 export const columnsAt = (now: number, gone: ReadonlySet<string>): readonly Column<JobSummary>[] => [

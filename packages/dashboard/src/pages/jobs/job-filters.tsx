@@ -1,10 +1,9 @@
 import type { Queues, Tasks } from '@millrace/contract';
-import { useNavigate } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
 import { SearchField, SelectFilter, SpanFilter, TextFilter } from '../../components/tables/filters.js';
-import { useAddress } from '../../lib/address.js';
 import { metadataOf, parseMetadata, withMetadata } from './job-query.js';
+import { go, useAddress } from '../../lib/routing.js';
 
 const STATES: readonly (readonly [string, string])[] = [
   ['pending,running,retrying', 'not ended'],
@@ -24,10 +23,9 @@ export function JobFilters({ isListShown }: { readonly isListShown: boolean }): 
   const queues = useRead<Queues>('/queues', once).data?.queues ?? [];
   const tasks = useRead<Tasks>('/tasks', once).data?.tasks ?? [];
   const [, setAddress] = useAddress();
-  const navigate = useNavigate();
   /** An id leads to its job; anything else is an idempotency key. */
   const find = (text: string): void => {
-    if (UUID.test(text)) void navigate({ to: '/jobs/$id', params: { id: text } });
+    if (UUID.test(text)) go(`/jobs/${text}`);
     else setAddress({ idempotency_key: text === '' ? undefined : text, cursor: undefined });
   };
   return (

@@ -1,9 +1,9 @@
 import type { JobSummary } from '@millrace/contract';
-import { useNavigate } from '@tanstack/react-router';
 import { useMemo, type ReactNode } from 'react';
 import { Table, type Selection } from '../../components/tables/table.js';
 import { useNow } from '../../lib/clock.js';
 import { columnsAt } from './job-columns.js';
+import { go } from '../../lib/routing.js';
 
 interface JobTableProps {
   readonly rows: readonly JobSummary[];
@@ -15,7 +15,6 @@ interface JobTableProps {
 
 /** A page of the list. Rows that have left the list are greyed. */
 export function JobTable({ rows, gone, columns: names, selection }: JobTableProps): ReactNode {
-  const navigate = useNavigate();
   const now = useNow();
   const columns = useMemo(() => {
     const chosen = new Set(names.split(','));
@@ -27,7 +26,7 @@ export function JobTable({ rows, gone, columns: names, selection }: JobTableProp
       rows={rows}
       columns={columns}
       idOf={({ id }) => id}
-      onOpen={({ id }) => void navigate({ to: '/jobs/$id', params: { id } })}
+      onOpen={({ id }) => go(`/jobs/${id}`)}
       selection={selection}
       rowClass={({ id }) => (gone.has(id) ? 'gone' : undefined)}
     />

@@ -7,7 +7,7 @@ import { Page } from '../../components/page.js';
 import { spanMs } from '../../components/tables/filters.js';
 import { Pager } from '../../components/tables/pager.js';
 import { ExactTime } from '../../components/time.js';
-import { useAddress, type Address } from '../../lib/address.js';
+import type { Address } from '../../lib/address.js';
 import { serverNow } from '../../lib/clock.js';
 import { useMayWrite } from '../../session/session.js';
 import { BulkBar } from './bulk-bar.js';
@@ -19,6 +19,7 @@ import { useLiveList, type LiveList } from './live-list.js';
 import { selectionOf, useChosenRows, type RowSelection } from './selection.js';
 import { ViewMenu, ViewName } from './view-menu.js';
 import './jobs.css';
+import { useAddress } from '../../lib/routing.js';
 
 const NewJob = lazy(() => import('./new-job.js'));
 

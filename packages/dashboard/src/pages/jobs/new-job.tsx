@@ -1,14 +1,13 @@
-import type { Job, JobCreated, JobSummary, Tasks } from '@millrace/contract';
-import { useNavigate } from '@tanstack/react-router';
+import type { JobCreated, JobSummary, Tasks } from '@millrace/contract';
 import { useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refresh, useRead } from '../../api/hooks.js';
 import { FormDialog } from '../../components/dialogs/form-dialog.js';
 import { JsonField, TextField } from '../../components/forms/fields.js';
-import { useAddress } from '../../lib/address.js';
 import { isObjectText, objectOf, typedString, typedText } from '../../lib/json/slice.js';
 import { useWho } from '../../session/session.js';
 import { newUuid } from '../../lib/uuid.js';
+import { go, useAddress } from '../../lib/routing.js';
 
 interface Draft {
   readonly task: string;
@@ -37,7 +36,6 @@ export default function NewJob({ onClose }: { readonly onClose: () => void }): R
   const [address] = useAddress();
   const [draft, setDraft] = useState<Draft>({ ...EMPTY, task: address.task ?? '', queue: address.queue ?? '' });
   const [key, setKey] = useState(newUuid);
-  const navigate = useNavigate();
   const set = (patch: Partial<Draft>): void => {
     setDraft({ ...draft, ...patch });
     // Another job, so another key: the old one would answer with the old job.
@@ -48,7 +46,7 @@ export default function NewJob({ onClose }: { readonly onClose: () => void }): R
   const create = async (): Promise<void> => {
     const created = await change<JobCreated>(request);
     await refresh();
-    if (created !== null) await navigate({ to: '/jobs/$id', params: { id: created.job_id satisfies Job['id'] } });
+    if (created !== null) go(`/jobs/${created.job_id}`);
   };
   return (
     <FormDialog

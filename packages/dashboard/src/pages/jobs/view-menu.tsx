@@ -1,10 +1,11 @@
-import { Link } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { Icon } from '../../components/icon.js';
 import { Menu } from '../../components/menu.js';
-import { parseAddress, useAddress } from '../../lib/address.js';
+import { parseAddress } from '../../lib/address.js';
 import { useStore } from '../../lib/store.js';
 import { addressOfView, forgetView, savedViews, saveView, VIEW_NAME_MAX, type SavedView } from './views.js';
+import { useAddress } from '../../lib/routing.js';
+import { Link } from '../../components/links.js';
 
 /** The filters and columns that were saved under a name, and how to save those that are set. */
 export function ViewMenu(): ReactNode {
@@ -36,7 +37,7 @@ interface ViewLineProps {
 
 const ViewLine = ({ view: { name, address }, onOpen }: ViewLineProps): ReactNode => (
   <li>
-    <Link to="/jobs" search={{ ...parseAddress(address), view: name } as never} onClick={onOpen}>
+    <Link to="/jobs" search={{ ...parseAddress(address), view: name }} onClick={onOpen}>
       {name}
     </Link>
     <button type="button" className="button small quiet" aria-label={`Forget ${name}`} onClick={() => forgetView(name)}>

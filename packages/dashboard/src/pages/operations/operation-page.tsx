@@ -1,10 +1,9 @@
 import type { Operation } from '@millrace/contract';
-import { useParams } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refresh, useRead } from '../../api/hooks.js';
 import { Confirm } from '../../components/dialogs/confirm.js';
-import { FilterLink } from '../../components/links.js';
+import { Link } from '../../components/links.js';
 import { Loaded } from '../../components/notes.js';
 import { Facts, Page, Panel } from '../../components/page.js';
 import { Progress } from '../../components/progress.js';
@@ -13,9 +12,10 @@ import { ExactTime } from '../../components/time.js';
 import { atLeast, number, plural } from '../../lib/format.js';
 import { useMayWrite } from '../../session/session.js';
 import { actionWords, filterWords, partDone } from './operation-words.js';
+import { useParam } from '../../lib/routing.js';
 
 export default function OperationPage(): ReactNode {
-  const { id } = useParams({ from: '/operations/$id' });
+  const id = useParam();
   const read = useRead<Operation>(`/operations/${encodeURIComponent(id)}`, { keepPrevious: false });
   const operation = read.data;
   return (
@@ -92,9 +92,7 @@ function Outcome({ operation: { outcome, changed } }: { readonly operation: Oper
             <Tile state="running" n={unfinished} words="not ended" />
           </li>
         </ul>
-        <FilterLink to="/dead-letters" filter={{}}>
-          Dead letters, by group
-        </FilterLink>
+        <Link to="/dead-letters">Dead letters, by group</Link>
       </div>
     </Panel>
   );

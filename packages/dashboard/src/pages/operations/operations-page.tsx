@@ -1,5 +1,4 @@
 import type { Operation, Operations } from '@millrace/contract';
-import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
 import { Empty, Loaded } from '../../components/notes.js';
@@ -9,21 +8,18 @@ import { Progress } from '../../components/progress.js';
 import { State } from '../../components/state.js';
 import { Table, type Column } from '../../components/tables/table.js';
 import { Time } from '../../components/time.js';
-import { useAddress } from '../../lib/address.js';
 import { curlOf } from '../../api/curl.js';
 import { atLeast, number } from '../../lib/format.js';
 import { actionWords, filterWords, partDone } from './operation-words.js';
+import { go, useAddress } from '../../lib/routing.js';
+import { Link } from '../../components/links.js';
 
 const COLUMNS: readonly Column<Operation>[] = [
   { key: 'status', title: 'State', cell: ({ status }) => <State state={status} /> },
   {
     key: 'action',
     title: 'Action',
-    cell: (operation) => (
-      <Link to="/operations/$id" params={{ id: operation.id }}>
-        {actionWords(operation)}
-      </Link>
-    ),
+    cell: (operation) => <Link to={`/operations/${operation.id}`}>{actionWords(operation)}</Link>,
   },
   {
     key: 'filter',
@@ -45,7 +41,6 @@ const COLUMNS: readonly Column<Operation>[] = [
 export default function OperationsPage(): ReactNode {
   const [{ cursor }] = useAddress();
   const read = useRead<Operations>('/operations', { query: { cursor, limit: 50 } });
-  const navigate = useNavigate();
   return (
     <Page title="Operations">
       <Loaded read={read} what="Operations">
@@ -69,7 +64,7 @@ export default function OperationsPage(): ReactNode {
                   rows={page.operations}
                   columns={COLUMNS}
                   idOf={({ id }) => id}
-                  onOpen={({ id }) => void navigate({ to: '/operations/$id', params: { id } })}
+                  onOpen={({ id }) => go(`/operations/${id}`)}
                 />
               )}
             </div>

@@ -1,16 +1,14 @@
 import type { Counts, CronPage, JobState, Queues } from '@millrace/contract';
-import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
 import { NeedsAttention } from '../../components/attention/needs-attention.js';
 import { CountFigure } from '../../components/figure.js';
-import { FilterLink } from '../../components/links.js';
+import { Link } from '../../components/links.js';
 import { Empty, Loaded } from '../../components/notes.js';
 import { Page, Panel } from '../../components/page.js';
 import { sinceOf } from '../../components/since.js';
 import { Time } from '../../components/time.js';
 import { State } from '../../components/state.js';
-import { useAddress } from '../../lib/address.js';
 import { seenQueues } from '../../lib/seen-queues.js';
 import { useWho } from '../../session/session.js';
 import { curlOf } from '../../api/curl.js';
@@ -18,6 +16,7 @@ import { QueueTable } from '../../components/tables/queue-table.js';
 import { SeriesPlots } from '../../components/charts/series-plots.js';
 import { SpanCards } from './span-cards.js';
 import './overview.css';
+import { useAddress } from '../../lib/routing.js';
 
 const SPANS = ['15m', '1h', '24h', '30d'] as const;
 const COMING_UP = 5;
@@ -45,7 +44,7 @@ const SpanTabs = ({ chosen }: { readonly chosen: string }): ReactNode => (
       <Link
         key={span}
         to="/"
-        search={{ span } as never}
+        search={{ span }}
         className="button small"
         aria-current={span === chosen ? 'true' : undefined}
       >
@@ -65,17 +64,17 @@ function StateTiles(): ReactNode {
         <ul className="tiles now" aria-label="Jobs by state">
           {TILES.map((state) => (
             <li key={state}>
-              <FilterLink to="/jobs" filter={{ status: state === 'scheduled' ? 'pending' : state }}>
+              <Link to="/jobs" search={{ status: state === 'scheduled' ? 'pending' : state }}>
                 <State state={state} />
                 <CountFigure of={jobs[state]} />
-              </FilterLink>
+              </Link>
             </li>
           ))}
           <li>
-            <FilterLink to="/dead-letters" filter={{}}>
+            <Link to="/dead-letters">
               <span className="quiet">dead letters</span>
               <CountFigure of={dead_letters} />
-            </FilterLink>
+            </Link>
           </li>
         </ul>
       )}
@@ -139,9 +138,9 @@ function ComingUp(): ReactNode {
               {next.map(({ id, name, task_name, next_run_at }) => (
                 <li key={id}>
                   <Time at={next_run_at} />
-                  <FilterLink to="/cron" filter={{ name }}>
+                  <Link to="/cron" search={{ name }}>
                     {name}
-                  </FilterLink>
+                  </Link>
                   <span className="quiet cut">{task_name}</span>
                 </li>
               ))}

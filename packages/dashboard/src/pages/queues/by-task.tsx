@@ -1,6 +1,6 @@
 import type { QueueDetail } from '@millrace/contract';
 import type { ReactNode } from 'react';
-import { FilterLink } from '../../components/links.js';
+import { Link } from '../../components/links.js';
 import { number } from '../../lib/format.js';
 
 /** Older servers count what is scheduled as waiting. */
@@ -15,9 +15,9 @@ export function ByTask({ detail: { by_task, by_task_exact, queue } }: { readonly
       <ul className="by-task">
         {(by_task as readonly TaskShare[]).map(({ task_name, waiting, scheduled = 0, running }) => (
           <li key={task_name}>
-            <FilterLink to="/jobs" filter={{ queue, task: task_name }} className="cut">
+            <Link to="/jobs" search={{ queue, task: task_name }} className="cut">
               {task_name}
-            </FilterLink>
+            </Link>
             <span className="share" aria-hidden="true">
               <span className="share-running" style={{ inlineSize: `${(100 * running) / most}%` }} />
               <span className="share-waiting" style={{ inlineSize: `${(100 * waiting) / most}%` }} />

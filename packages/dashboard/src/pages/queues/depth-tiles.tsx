@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
 import { Meter } from '../../components/charts/meter.js';
 import { Changed } from '../../components/changed.js';
-import { FilterLink } from '../../components/links.js';
+import { Link } from '../../components/links.js';
 import { Time } from '../../components/time.js';
 import { drainWords, flowOf, rateWords, type Flow } from '../../lib/flow.js';
 import { number, roughly } from '../../lib/format.js';
@@ -86,9 +86,9 @@ const JobTile = ({ name, n, filter }: JobTileProps): ReactNode =>
     </Tile>
   ) : (
     <li>
-      <FilterLink to="/jobs" filter={filter}>
+      <Link to="/jobs" search={filter}>
         <span className="quiet">{name}</span>
         <Changed className="figure" value={number(n)} />
-      </FilterLink>
+      </Link>
     </li>
   );

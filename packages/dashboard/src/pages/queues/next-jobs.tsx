@@ -1,16 +1,15 @@
 import type { QueueDetail } from '@millrace/contract';
-import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { JobLink } from '../../components/links.js';
 import { Table, type Column } from '../../components/tables/table.js';
 import { Time } from '../../components/time.js';
 import { number } from '../../lib/format.js';
+import { go } from '../../lib/routing.js';
 
 type Next = QueueDetail['next'][number];
 
 /** What runs next. */
 export function NextJobs({ next }: { readonly next: readonly Next[] }): ReactNode {
-  const navigate = useNavigate();
   if (next.length === 0) return <p className="quiet">Nothing is waiting.</p>;
   return (
     <Table
@@ -18,7 +17,7 @@ export function NextJobs({ next }: { readonly next: readonly Next[] }): ReactNod
       rows={next}
       columns={COLUMNS}
       idOf={({ id }) => id}
-      onOpen={({ id }) => void navigate({ to: '/jobs/$id', params: { id } })}
+      onOpen={({ id }) => go(`/jobs/${id}`)}
     />
   );
 }

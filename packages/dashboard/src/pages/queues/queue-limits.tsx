@@ -7,9 +7,9 @@ import { Panel } from '../../components/page.js';
 import { Pager } from '../../components/tables/pager.js';
 import { Table, type Column } from '../../components/tables/table.js';
 import { Time } from '../../components/time.js';
-import { useAddress } from '../../lib/address.js';
 import { number } from '../../lib/format.js';
 import { rateText, settingsWords } from '../../lib/limits.js';
+import { useAddress } from '../../lib/routing.js';
 
 interface QueueLimitsProps {
   readonly queue: string;

@@ -1,8 +1,7 @@
 import type { QueueDepth, QueueDetail, Queues } from '@millrace/contract';
-import { useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { isMissing, useRead } from '../../api/hooks.js';
-import { FilterLink } from '../../components/links.js';
+import { Link } from '../../components/links.js';
 import { ErrorNote, Loading } from '../../components/notes.js';
 import { Page, Panel } from '../../components/page.js';
 import { State } from '../../components/state.js';
@@ -16,10 +15,11 @@ import { QueueLimits } from './queue-limits.js';
 import { QueuePlots } from './queue-plots.js';
 import { QueueWorkers } from './queue-workers.js';
 import './queues.css';
+import { useParam } from '../../lib/routing.js';
 
 /** One queue from the inside: how much waits, how fast it goes, who works on it, and what comes next. */
 export default function QueuePage(): ReactNode {
-  const { queue = '' } = useParams({ strict: false });
+  const queue = useParam();
   const detail = useRead<QueueDetail>(`/queues/${encodeURIComponent(queue)}`, { keepPrevious: false });
   const isOlder = isMissing(detail.error);
   // A server that does not know the route still lists the depth.
@@ -34,9 +34,9 @@ export default function QueuePage(): ReactNode {
       actions={
         <>
           {depth !== undefined && <PauseSwitch queue={queue} isPaused={depth.paused_at !== null} />}
-          <FilterLink to="/jobs" filter={{ queue }} className="button small">
+          <Link to="/jobs" search={{ queue }} className="button small">
             Jobs of this queue
-          </FilterLink>
+          </Link>
         </>
       }
     >

@@ -6,9 +6,9 @@ import { Page } from '../../components/page.js';
 import { Pager } from '../../components/tables/pager.js';
 import { QueueTable } from '../../components/tables/queue-table.js';
 import { curlOf } from '../../api/curl.js';
-import { useAddress } from '../../lib/address.js';
 import { seenQueues } from '../../lib/seen-queues.js';
 import { useWho } from '../../session/session.js';
+import { useAddress } from '../../lib/routing.js';
 
 /** The queues; a page of them if there are more than a thousand. */
 export default function QueuesPage(): ReactNode {

@@ -7,8 +7,8 @@ import { Page, Panel } from '../../components/page.js';
 import { Pager } from '../../components/tables/pager.js';
 import { Time } from '../../components/time.js';
 import { AnswerForm } from '../../components/waits/answer-form.js';
-import { useAddress } from '../../lib/address.js';
 import { elementsOf, membersOf } from '../../lib/json/slice.js';
+import { useAddress } from '../../lib/routing.js';
 
 /** Jobs that ask a person something, each with its answers. */
 export default function WaitingPage(): ReactNode {

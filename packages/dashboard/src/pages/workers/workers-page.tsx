@@ -5,7 +5,7 @@ import { Empty, Loaded } from '../../components/notes.js';
 import { Page } from '../../components/page.js';
 import { WorkerTable } from '../../components/tables/worker-table.js';
 import { curlOf } from '../../api/curl.js';
-import { useAddress } from '../../lib/address.js';
+import { useAddress } from '../../lib/routing.js';
 
 /** Who works on the caller's jobs, what they run now, and how the last hour went. */
 export default function WorkersPage(): ReactNode {

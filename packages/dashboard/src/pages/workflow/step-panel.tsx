@@ -1,5 +1,4 @@
 import type { Job, WorkflowStepDefinition } from '@millrace/contract';
-import { Link } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
 import { Icon } from '../../components/icon.js';
@@ -14,6 +13,7 @@ import { hasEnded, stepState } from '../../lib/states.js';
 import { useMayWrite } from '../../session/session.js';
 import { isResumable, ResumeDialog } from './resume-dialog.js';
 import type { LiveWorkflow } from './use-workflow.js';
+import { Link } from '../../components/links.js';
 
 interface StepPanelProps {
   readonly live: LiveWorkflow;
@@ -100,7 +100,7 @@ const FAILURE = {
 } as const;
 
 const JobLink = ({ id }: { readonly id: string }): ReactNode => (
-  <Link to="/jobs/$id" params={{ id }} className="mono">
+  <Link to={`/jobs/${id}`} className="mono">
     {id}
   </Link>
 );

@@ -1,5 +1,4 @@
 import type { WorkflowStep } from '@millrace/contract';
-import { useParams } from '@tanstack/react-router';
 import { useCallback, useMemo, useRef, useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { isMissing, refresh } from '../../api/hooks.js';
@@ -13,7 +12,6 @@ import { countSteps, StepBar } from '../../components/state-bar.js';
 import { State } from '../../components/state.js';
 import { ExactTime, Time } from '../../components/time.js';
 import { say } from '../../components/toasts.js';
-import { useAddress } from '../../lib/address.js';
 import { useNow } from '../../lib/clock.js';
 import { duration } from '../../lib/format.js';
 import { criticalPath } from '../../lib/graph/critical-path.js';
@@ -26,9 +24,10 @@ import { TimeBars } from './time-bars.js';
 import { timesOf } from './times.js';
 import { hasWorkflowEnded, useWorkflow, type LiveWorkflow } from './use-workflow.js';
 import './workflow.css';
+import { useAddress, useParam } from '../../lib/routing.js';
 
 export default function WorkflowPage(): ReactNode {
-  const { id = '' } = useParams({ strict: false });
+  const id = useParam();
   const { live, error, stream } = useWorkflow(id);
   if (live === undefined) {
     return (

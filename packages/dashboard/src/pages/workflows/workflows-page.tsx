@@ -1,5 +1,4 @@
 import type { WorkflowSummary, WorkflowSummaryPage } from '@millrace/contract';
-import { Link, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
 import { SelectFilter, SpanFilter, TextFilter } from '../../components/tables/filters.js';
@@ -11,12 +10,13 @@ import { StepBar, type StepCounts } from '../../components/state-bar.js';
 import { State } from '../../components/state.js';
 import { Table, type Column } from '../../components/tables/table.js';
 import { Time } from '../../components/time.js';
-import { useAddress } from '../../lib/address.js';
 import { useNow } from '../../lib/clock.js';
 import { curlOf } from '../../api/curl.js';
 import { duration } from '../../lib/format.js';
 import { Meter } from '../../components/charts/meter.js';
 import './workflows.css';
+import { go, useAddress } from '../../lib/routing.js';
+import { Link } from '../../components/links.js';
 
 const STATUSES = ['created', 'running', 'completed', 'failed', 'partially_failed', 'cancelled'] as const;
 
@@ -70,7 +70,6 @@ const example = (): string =>
   });
 
 function WorkflowTable({ rows }: { readonly rows: readonly WorkflowSummary[] }): ReactNode {
-  const navigate = useNavigate();
   return (
     <div className="panel">
       <Table
@@ -78,7 +77,7 @@ function WorkflowTable({ rows }: { readonly rows: readonly WorkflowSummary[] }):
         rows={rows}
         columns={COLUMNS}
         idOf={({ id }) => id}
-        onOpen={({ id }) => void navigate({ to: '/workflows/$id', params: { id } })}
+        onOpen={({ id }) => go(`/workflows/${id}`)}
       />
     </div>
   );
@@ -92,9 +91,7 @@ const COLUMNS: readonly Column<WorkflowSummary>[] = [
     wide: true,
     cell: (row) => (
       <>
-        <Link to="/workflows/$id" params={{ id: row.id }}>
-          {row.name}
-        </Link>
+        <Link to={`/workflows/${row.id}`}>{row.name}</Link>
         <FailedStep workflow={row} />
       </>
     ),
@@ -120,7 +117,7 @@ function FailedStep({ workflow: { id, failed_step: failed } }: { readonly workfl
   if (failed === undefined || failed === null) return null;
   return (
     <div className="failed-step tone-red" title={failed.error ?? undefined}>
-      <Link to="/workflows/$id" params={{ id }} search={{ step: failed.name } as never}>
+      <Link to={`/workflows/${id}`} search={{ step: failed.name }}>
         {failed.name}
       </Link>
       {failed.error === null ? ' failed' : `: ${failed.error}`}
