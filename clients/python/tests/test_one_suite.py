@@ -98,6 +98,8 @@ def test_jobs_are_found_by_error_and_metadata(client: Millrace, start_worker: St
     assert [job["id"] for job in client.jobs.list(queue=queue, metadata={"source": "signup"})] == [signup.id]
     assert [job["id"] for job in client.jobs.list(queue=queue, metadata={"attempt": "2"})] == [signup.id]
     assert list(client.jobs.list(queue=queue, metadata={"source": "sign"})) == []
+    assert signup.id in [job["id"] for job in client.jobs.list(queue=queue, due=False)]
+    assert list(client.jobs.list(queue=queue, due=True)) == []
 
 
 def test_dead_letters_are_replayed_once(client: Millrace, start_worker: StartWorker, queue: str) -> None:

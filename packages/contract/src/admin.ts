@@ -10,6 +10,7 @@ const depthFields = {
   pending: QueueDepth.properties.pending,
   scheduled: QueueDepth.properties.scheduled,
   retrying: QueueDepth.properties.retrying,
+  retrying_later: QueueDepth.properties.retrying_later,
   running: QueueDepth.properties.running,
 };
 

@@ -13,8 +13,9 @@ export const TERMINAL_JOB_STATUSES = ['completed', 'failed', 'cancelled'] as con
 export type TerminalJobStatus = (typeof TERMINAL_JOB_STATUSES)[number];
 
 /**
- * The one meaning of the states in everything that counts jobs; each job is in exactly one of them. A job's `status`
- * has the same words but for `scheduled`, which it calls `pending`.
+ * The one meaning of the states; each job is in exactly one of them. A job's `status` has the same words but for
+ * `scheduled`, which it calls `pending`. What a queue holds is said by whether it is due, with what is retried among
+ * it: `retrying` and `retrying_later` of its depth tell the two apart.
  */
 export const JOB_STATES = {
   pending: 'Due, and never failed.',
@@ -262,6 +263,13 @@ export const jobFilterFields = {
     }),
   ),
   queue: Type.Optional(Type.String({ description: 'Only jobs on this queue.' })),
+  due: Type.Optional(
+    Type.Boolean({
+      description:
+        'Only jobs that wait and are due, or that wait and are not due yet; retries too, unless `status` leaves them ' +
+        'out. With `status=pending`, false means the jobs that `/counts` calls `scheduled`. Searched for like `task`.',
+    }),
+  ),
   task: Type.Optional(
     Type.String({
       description:

@@ -74,6 +74,9 @@ export const QueueDepth = Type.Object(
       }),
     ),
     retrying: Type.Integer({ description: 'How many of `pending` and `scheduled` have failed before.' }),
+    retrying_later: Type.Integer({
+      description: 'How many of `retrying` are not due yet: those among `scheduled`. The others are among `pending`.',
+    }),
     paused_at: nullable(instant({ description: 'Since when the operator has paused the queue; null if it is not.' })),
     paused_reason: nullable(
       Type.String({ description: 'Why, as far as the operator said; null if it is not paused.' }),
@@ -123,6 +126,8 @@ export const QueueDetail = Type.Object(
         task_name: Type.String(),
         waiting: Type.Integer({ description: 'Jobs of the task that are due and wait for a worker.' }),
         scheduled: Type.Integer({ description: 'Jobs of the task that are not due yet.' }),
+        retrying: Type.Integer({ description: 'How many of `waiting` and `scheduled` have failed before.' }),
+        retrying_later: Type.Integer({ description: 'How many of `retrying` are among `scheduled`.' }),
         running: Type.Integer({ description: 'Jobs of the task that a worker holds.' }),
       }),
       { description: "The caller's jobs by task, the largest first. Counted up to a bound." },

@@ -40,6 +40,7 @@ function filterOf(options: Changing['options'], { recent }: Connection): Change[
   return {
     status: options.status,
     queue: options.queue,
+    due: options.due === undefined ? undefined : options.due === 'yes',
     task: options.task,
     error: options.error,
     metadata: metadata && { [metadata.name]: metadata.value },

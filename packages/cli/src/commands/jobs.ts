@@ -21,6 +21,7 @@ export const list: Run<Options<'jobsList'>> = async (context) => {
     query: {
       status: options.status,
       queue: options.queue,
+      due: options.due && String(options.due === 'yes'),
       task: options.task,
       error: options.error,
       ...metadataQuery(options.metadata),

@@ -15,6 +15,7 @@ const IDS = {
 const FILTER = {
   status: { value: 'STATE,…', help: `in one of these states: ${STATES.join(', ')}`, choices: STATES },
   queue: { value: 'QUEUE', help: 'of this queue' },
+  due: { value: 'yes|no', help: 'that wait and are due, or are not yet', choices: ['yes', 'no'] },
   task: { value: 'TASK', help: 'of this task' },
   workflow: { value: 'ID', help: 'the steps of this workflow' },
   error: { value: 'TEXT', help: 'failed or retrying, with this in the error' },

@@ -1,11 +1,12 @@
 import type { ReactNode } from 'react';
+import type { Address } from '../lib/address.js';
 import { number } from '../lib/format.js';
 import { Link } from './links.js';
 
 interface JobCountProps {
   readonly n: number;
   /** The list of jobs that it counts, if there is one. */
-  readonly filter?: Readonly<Record<string, string>>;
+  readonly filter?: Address | undefined;
 }
 
 /** How many jobs, as a link to them. None leads nowhere, and does not look as if it did. */

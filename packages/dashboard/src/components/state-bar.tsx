@@ -8,24 +8,17 @@ import './state-bar.css';
 export type StepCounts = Readonly<Record<StepStatus, number>>;
 
 /** From the start of the bar: what is over, what is under way, what went wrong, what is to come. */
-const ORDER: readonly (readonly [StepStatus, string])[] = [
-  ['completed', LOOKS.completed.word],
-  ['running', LOOKS.running.word],
-  ['failed', LOOKS.failed.word],
-  ['cancelled', LOOKS.cancelled.word],
-  ['skipped', LOOKS.skipped.word],
-  ['pending', 'waiting'],
-];
+const ORDER: readonly StepStatus[] = ['completed', 'running', 'failed', 'cancelled', 'skipped', 'pending'];
 
 /** The steps of a workflow by their states, each in its colour, and how many of them have completed. */
 export function StepBar({ counts }: { readonly counts: StepCounts }): ReactNode {
-  const shown = ORDER.filter(([status]) => counts[status] > 0);
-  const total = shown.reduce((sum, [status]) => sum + counts[status], 0);
-  const words = shown.map(([status, word]) => `${number(counts[status])} ${word}`).join(', ');
+  const shown = ORDER.filter((status) => counts[status] > 0);
+  const total = shown.reduce((sum, status) => sum + counts[status], 0);
+  const words = shown.map((status) => `${number(counts[status])} ${LOOKS[status].word}`).join(', ');
   return (
     <span className="state-bar" title={words}>
       <span className="state-bar-track" role="img" aria-label={words}>
-        {shown.map(([status]) => (
+        {shown.map((status) => (
           <span
             key={status}
             className={`tone-${LOOKS[status].tone}`}

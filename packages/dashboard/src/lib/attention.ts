@@ -55,7 +55,7 @@ function ofQueue(depth: QueueDepth, now: number, zone: Zone): Attention[] {
     return [{ key: `paused ${queue}`, tone: 'amber', text, weight: pending, mark: paused_at, subject }];
   }
   if (age === null || age < WAITS_TOO_LONG_SECS) return [];
-  const waits = `${queue}: the oldest of ${plural(pending, 'waiting job')} waits ${roughly(age * 1000)}`;
+  const waits = `${queue}: ${plural(pending, 'job is', 'jobs are')} due, ${pending === 1 ? '' : 'the oldest '}for ${roughly(age * 1000)}`;
   const silent = last_lease_at === null ? null : now - Date.parse(last_lease_at);
   const isStuck = silent === null || silent >= NOBODY_ASKS_MS;
   const asks = silent === null ? 'no worker asks for it' : `no worker has asked for ${roughly(silent)}`;

@@ -28,10 +28,10 @@ export const rateWords = (perMinute: number): string =>
 /** Differences below this part of the rate are chance. */
 const STEADY = 0.02;
 
-/** How long until nothing waits, at this rate. */
-export function drainWords(waiting: number, { in: coming, out: leaving }: Flow): string {
-  if (waiting === 0) return '–';
+/** How long until nothing is due, at this rate. */
+export function drainWords(due: number, { in: coming, out: leaving }: Flow): string {
+  if (due === 0) return '–';
   const net = leaving - coming;
   if (net <= leaving * STEADY) return leaving === 0 ? 'not moving' : net < -leaving * STEADY ? 'growing' : 'holding';
-  return roughly((waiting / net) * 60_000);
+  return roughly((due / net) * 60_000);
 }

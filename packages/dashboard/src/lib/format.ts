@@ -107,6 +107,8 @@ export function bytes(n: number): string {
   return `${(n / 1_000_000).toFixed(1)} MB`;
 }
 
+export const capital = (words: string): string => words.slice(0, 1).toUpperCase() + words.slice(1);
+
 /** "1 job", "2 jobs". */
 export const plural = (n: number, word: string, many = `${word}s`): string => `${number(n)} ${n === 1 ? word : many}`;
 

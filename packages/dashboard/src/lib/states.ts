@@ -47,7 +47,7 @@ interface Look {
 }
 
 export const LOOKS: Readonly<Record<AnyState, Look>> = {
-  pending: { icon: 'circle', shape: '○', tone: 'plain', word: 'pending' },
+  pending: { icon: 'circle', shape: '○', tone: 'plain', word: 'waiting' },
   scheduled: { icon: 'clock', shape: '◷', tone: 'plain', word: 'scheduled' },
   created: { icon: 'circle', shape: '○', tone: 'plain', word: 'created' },
   running: { icon: 'play', shape: '▸', tone: 'blue', word: 'running' },
@@ -68,7 +68,10 @@ export const LOOKS: Readonly<Record<AnyState, Look>> = {
   paused: { icon: 'pause', shape: '‖', tone: 'amber', word: 'paused' },
 };
 
-/** The state of a job as counts and lists mean it: `pending` that is not due yet is `scheduled`. */
+/**
+ * The state of a job as counts and lists mean it: `pending` that is not due yet is `scheduled`, and what is due is
+ * shown as waiting.
+ */
 export function stateOf(job: Pick<JobSummary, 'status' | 'scheduled_at'>, now: number): JobState {
   return job.status === 'pending' && Date.parse(job.scheduled_at) > now ? 'scheduled' : job.status;
 }

@@ -45,7 +45,7 @@ describe.skipIf(!hasBrowser)('what operators see of tenants, and what they chang
     });
     await page.getByRole('link', { name: 'All tenants' }).click();
     const lines = page.getByRole('list', { name: 'Needs attention' }).getByRole('listitem');
-    const late = 'late: the oldest of 1 waiting job waits 10 min, and no worker asks for it';
+    const late = 'late: 1 job is due, for 10 min, and no worker asks for it';
     await lines.first().getByText(late).waitFor();
     await lines
       .last()

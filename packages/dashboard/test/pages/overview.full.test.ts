@@ -55,7 +55,7 @@ describe.skipIf(!hasBrowser)('the overview of the dashboard', async () => {
     const page = await overview({ '/queues': () => ({ queues }) });
     const lines = page.getByRole('list', { name: 'Needs attention' }).getByRole('listitem');
     await expect.poll(() => lines.count()).toBe(3);
-    expect(await lines.first().textContent()).toContain('queue-7: the oldest of 3 waiting jobs waits 17 min');
+    expect(await lines.first().textContent()).toContain('queue-7: 3 jobs are due, the oldest for 17 min');
     await page.getByRole('button', { name: '5 more' }).click();
     expect(await lines.count()).toBe(8);
     expect(await seriousFindings(page)).toEqual([]);
@@ -79,7 +79,7 @@ describe.skipIf(!hasBrowser)('the overview of the dashboard', async () => {
   test('what is put aside stays away until it changes', async () => {
     let age = 600;
     const page = await overview({ '/queues': () => ({ queues: [stuck('slow', age)] }) });
-    const line = page.getByRole('list', { name: 'Needs attention' }).getByText('slow: the oldest');
+    const line = page.getByRole('list', { name: 'Needs attention' }).getByText('slow: 3 jobs are due');
     await line.waitFor();
     await page.getByRole('button', { name: /^Put aside until it changes: slow/ }).click();
     await page.getByText('Nothing needs attention.').waitFor();

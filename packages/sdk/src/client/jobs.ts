@@ -18,6 +18,8 @@ export interface JobFilter extends ListFilter {
   status?: Wire.JobStatus | readonly Wire.JobStatus[];
   queue?: string;
   task?: AnyTask | string;
+  /** Jobs that wait and are due, or that wait and are not due yet. */
+  due?: boolean;
   /** Failed and retrying jobs with this text in their error; 3 to 200 characters, in capital or small letters. */
   error?: string;
   /** Jobs whose metadata has exactly this value in this field; one field. */
@@ -71,12 +73,13 @@ export class Jobs {
    * @example for await (const job of millrace.jobs.list({ status: 'failed', queue: 'emails' })) console.log(job.id);
    */
   list(filter: JobFilter = {}): Listing<Job> {
-    const { status, queue, task, error, metadata = {}, workflowId, parentJobId, key } = filter;
+    const { status, queue, task, due, error, metadata = {}, workflowId, parentJobId, key } = filter;
     const query = defined({
       ...listQuery(filter),
       status: status === undefined || typeof status === 'string' ? status : status.join(','),
       queue,
       task: typeof task === 'object' ? task.name : task,
+      due,
       error,
       ...Object.fromEntries(Object.entries(metadata).map(([field, value]) => [`metadata.${field}`, value])),
       workflow_id: workflowId,

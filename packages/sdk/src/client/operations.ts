@@ -164,13 +164,14 @@ type JobAction = 'cancel_jobs' | 'run_jobs_now' | 'rerun_jobs';
 
 function jobsRequest(action: JobAction, { filter, ids }: Selection<BulkJobFilter>): Wire.CreateOperation {
   if (ids !== undefined) return { action, ids: ids.map(String) };
-  const { status, queue, task, error, metadata, workflowId, key, createdAfter, createdBefore } = filter;
+  const { status, queue, task, due, error, metadata, workflowId, key, createdAfter, createdBefore } = filter;
   return {
     action,
     filter: defined({
       status: status === undefined || typeof status === 'string' ? status : status.join(','),
       queue,
       task: typeof task === 'object' ? task.name : task,
+      due,
       error,
       metadata,
       workflow_id: workflowId,

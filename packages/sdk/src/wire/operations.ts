@@ -6,6 +6,7 @@ export interface OperationFilter {
   status?: string;
   queue?: string;
   task?: string;
+  due?: boolean;
   error?: string;
   metadata?: Record<string, string>;
   workflow_id?: string;

@@ -15,6 +15,7 @@ export interface QueueDepth {
   running: number;
   oldest_pending_age_secs: number | null;
   retrying: number;
+  retrying_later: number;
   paused_at: string | null;
   paused_reason: string | null;
   paused_by: string | null;
@@ -30,7 +31,14 @@ export interface Queues {
 }
 
 export interface QueueDetail extends QueueDepth {
-  by_task: { task_name: string; waiting: number; scheduled: number; running: number }[];
+  by_task: {
+    task_name: string;
+    waiting: number;
+    scheduled: number;
+    retrying: number;
+    retrying_later: number;
+    running: number;
+  }[];
   by_task_exact: boolean;
   next: { id: string; task_name: string; priority: number; scheduled_at: string }[];
   slots: { offered: number; in_use: number } | null;

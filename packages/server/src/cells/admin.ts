@@ -182,6 +182,7 @@ const bothOf = (a: AdminQueue, b: AdminQueue): AdminQueue => ({
   pending: a.pending + b.pending,
   scheduled: a.scheduled + b.scheduled,
   retrying: a.retrying + b.retrying,
+  retrying_later: a.retrying_later + b.retrying_later,
   running: a.running + b.running,
   oldest_pending_age_secs: most([a.oldest_pending_age_secs, b.oldest_pending_age_secs]),
   ...pauseOf(a.paused_at === null ? b : a),

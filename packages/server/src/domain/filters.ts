@@ -12,7 +12,9 @@ export interface JobFilter extends CreatedRange {
   readonly statuses: readonly JobStatus[];
   readonly queue: string | null;
   readonly task: string | null;
-  /** Text in the error of a failed or retrying job. Null or absent: whatever it is, as in what follows. */
+  /** Whether jobs that wait are due. Null or absent: whatever it is, as in what follows. */
+  readonly due?: boolean | null;
+  /** Text in the error of a failed or retrying job. */
   readonly error?: string | null;
   readonly metadata?: MetadataField | null;
   /** As it was sent: a malformed id matches no jobs. */
@@ -31,10 +33,18 @@ export interface MetadataField {
 /** The states of jobs that have an error. */
 const WITH_ERRORS: readonly JobStatus[] = ['failed', 'retrying'];
 
-/** The states that are looked through: of a search for errors, those that have any. Null: no job can match. */
-export function searchedStatuses({ statuses, error = null }: JobFilter): readonly JobStatus[] | null {
-  if (error === null) return statuses;
-  const searched = statuses.length === 0 ? WITH_ERRORS : statuses.filter((status) => WITH_ERRORS.includes(status));
+/** The states of jobs that wait: these are due, or not yet. */
+const WAITING: readonly JobStatus[] = ['pending', 'retrying'];
+
+/**
+ * The states that are looked through: of a search for errors, those that have any; of what is due or not, those that
+ * wait. Null: no job can match.
+ */
+export function searchedStatuses({ statuses, error = null, due = null }: JobFilter): readonly JobStatus[] | null {
+  const among = [...(error === null ? [] : [WITH_ERRORS]), ...(due === null ? [] : [WAITING])];
+  const [first, ...others] = statuses.length === 0 ? among : [statuses, ...among];
+  if (first === undefined) return statuses;
+  const searched = first.filter((status) => others.every((each) => each.includes(status)));
   return searched.length === 0 ? null : searched;
 }
 

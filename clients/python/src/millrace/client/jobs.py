@@ -38,6 +38,7 @@ class Jobs:
         *,
         status: JobStatus | Sequence[JobStatus] | None = None,
         queue: str | None = None,
+        due: bool | None = None,
         task: BaseTask[..., Any] | str | None = None,
         error: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -52,8 +53,9 @@ class Jobs:
     ) -> Listing[Job]:
         """Jobs, the newest first; with `parent_job_id`, those that a job has created.
 
-        `error` finds failed and retrying jobs by a part of their error, in capital or small letters; `metadata` finds
-        jobs by one field with its whole value, as in `metadata={"source": "signup"}`.
+        `due` finds jobs that wait and are due, or are not due yet; `error` finds failed and retrying jobs by a part of
+        their error, in capital or small letters; `metadata` finds jobs by one field with its whole value, as in
+        `metadata={"source": "signup"}`.
 
         >>> for job in client.jobs.list(status="failed", queue="emails"): ...  # doctest: +SKIP
         """
@@ -65,6 +67,7 @@ class Jobs:
             include_total,
             status=joined(status),
             queue=queue,
+            due=due,
             task=task_name(task),
             error=error,
             workflow_id=workflow_id,

@@ -17,8 +17,8 @@ from .session import Session, segment
 class JobFilter(dict[str, Any]):
     """Which jobs a bulk operation changes.
 
-    `error` is part of the error of failed and retrying jobs, in capital or small letters; `metadata` is one field with
-    its whole value.
+    `due` says whether jobs that wait are due; `error` is part of the error of failed and retrying jobs, in capital or
+    small letters; `metadata` is one field with its whole value.
     """
 
     def __init__(
@@ -26,6 +26,7 @@ class JobFilter(dict[str, Any]):
         *,
         status: JobStatus | Sequence[JobStatus] | None = None,
         queue: str | None = None,
+        due: bool | None = None,
         task: BaseTask[..., Any] | str | None = None,
         error: str | None = None,
         metadata: Mapping[str, str] | None = None,
@@ -37,6 +38,7 @@ class JobFilter(dict[str, Any]):
             _given(
                 status=joined(status),
                 queue=queue,
+                due=due,
                 task=task_name(task),
                 error=error,
                 metadata=None if metadata is None else dict(metadata),

@@ -716,6 +716,7 @@ class OperationCreated(_OperationCreatedRequired, total=False):
 class OperationFilter(TypedDict, total=False):
     status: str
     queue: str
+    due: bool
     task: str
     error: str
     workflow_id: str
@@ -792,6 +793,7 @@ class QueueDepth(TypedDict):
     running: int
     oldest_pending_age_secs: int | None
     retrying: int
+    retrying_later: int
     paused_at: str | None
     paused_reason: str | None
     paused_by: str | None
@@ -809,6 +811,8 @@ class QueueDetailByTaskItem(TypedDict):
     task_name: str
     waiting: int
     scheduled: int
+    retrying: int
+    retrying_later: int
     running: int
 
 
@@ -831,6 +835,7 @@ class QueueDetail(TypedDict):
     running: int
     oldest_pending_age_secs: int | None
     retrying: int
+    retrying_later: int
     paused_at: str | None
     paused_reason: str | None
     paused_by: str | None

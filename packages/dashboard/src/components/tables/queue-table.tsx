@@ -5,12 +5,13 @@ import { pausedFor } from '../../lib/attention.js';
 import { drainWords, flowOf, rateWords } from '../../lib/flow.js';
 import { number, roughly } from '../../lib/format.js';
 import { go } from '../../lib/routing.js';
+import { sizeOf } from '../../lib/held.js';
 import { seenQueues } from '../../lib/seen-queues.js';
 import { useWho } from '../../session/session.js';
 import { Sparkline } from '../charts/chart.js';
 import { QueueLink, queuePlace } from '../links.js';
-import { JobCount } from '../job-count.js';
 import { State } from '../state.js';
+import { heldColumns } from './held-columns.js';
 import { Table, type Column } from './table.js';
 
 /** How many queues get their rates and a line of their last hour: each is a request. */
@@ -36,7 +37,7 @@ export function QueueTable({ queues, areAll, isShort = false }: QueueTableProps)
   }, [queues, areAll, tenant_id]);
   const lined = new Set(
     [...rows]
-      .sort((one, other) => size(other) - size(one))
+      .sort((one, other) => sizeOf(other) - sizeOf(one))
       .slice(0, LINES_MAX)
       .map(({ queue }) => queue),
   );
@@ -52,11 +53,9 @@ export function QueueTable({ queues, areAll, isShort = false }: QueueTableProps)
   );
 }
 
-const size = ({ pending, scheduled, running }: QueueDepth): number => pending + scheduled + running;
-
 /** What is known of a queue that the server does not list: it holds nothing. */
 const idleQueue = (queue: string): QueueDepth => ({
-  ...{ queue, pending: 0, scheduled: 0, running: 0, retrying: 0 },
+  ...{ queue, pending: 0, scheduled: 0, running: 0, retrying: 0, retrying_later: 0 },
   ...{ oldest_pending_age_secs: null, paused_at: null, last_lease_at: null, settings: null },
   ...{ paused_reason: null, paused_by: null },
 });
@@ -78,35 +77,17 @@ const NAME: QueueColumn = {
           <State state="paused" />
         </span>
       )}
-      {size(row) === 0 && row.paused_at === null && <span className="quiet">idle</span>}
+      {sizeOf(row) === 0 && row.paused_at === null && <span className="quiet">idle</span>}
     </span>
   ),
 };
 
 const COLUMNS: readonly QueueColumn[] = [
   NAME,
-  {
-    key: 'waiting',
-    title: 'Waiting',
-    numeric: true,
-    cell: ({ queue, pending }) => <JobCount n={pending} filter={{ queue, status: 'pending' }} />,
-  },
-  {
-    key: 'running',
-    title: 'Running',
-    numeric: true,
-    cell: ({ queue, running }) => <JobCount n={running} filter={{ queue, status: 'running' }} />,
-  },
-  {
-    key: 'retrying',
-    title: 'Retrying',
-    numeric: true,
-    cell: ({ queue, retrying }) => <JobCount n={retrying} filter={{ queue, status: 'retrying' }} />,
-  },
-  { key: 'scheduled', title: 'Scheduled', numeric: true, cell: ({ scheduled }) => <JobCount n={scheduled} /> },
+  ...heldColumns<QueueDepth>(({ queue }) => ({ queue })),
   {
     key: 'oldest',
-    title: 'Oldest',
+    title: 'Oldest due',
     numeric: true,
     cell: ({ oldest_pending_age_secs: age }) => (age === null ? <span className="quiet">–</span> : roughly(age * 1000)),
   },
@@ -125,7 +106,7 @@ const RATES: readonly QueueColumn[] = [
     title: 'Empty in',
     numeric: true,
     cell: () => null,
-    ofHour: ({ queue, pending }) => <Drain queue={queue} waiting={pending} />,
+    ofHour: ({ queue, pending }) => <Drain queue={queue} due={pending} />,
   },
 ];
 
@@ -152,10 +133,10 @@ function InAndOut({ queue }: { readonly queue: string }): ReactNode {
   );
 }
 
-function Drain({ queue, waiting }: { readonly queue: string; readonly waiting: number }): ReactNode {
+function Drain({ queue, due }: { readonly queue: string; readonly due: number }): ReactNode {
   const { data } = useHour(queue);
-  if (data === undefined || waiting === 0) return <span className="quiet">–</span>;
-  return drainWords(waiting, flowOf(data));
+  if (data === undefined || due === 0) return <span className="quiet">–</span>;
+  return drainWords(due, flowOf(data));
 }
 
 /** Ends of the last hour, minute by minute. */

@@ -1,15 +1,16 @@
 import type { AdminQueue, AdminQueues } from '@millrace/contract';
 import { useState, type ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
-import { JobCount } from '../../components/job-count.js';
 import { Loaded } from '../../components/notes.js';
 import { Panel } from '../../components/page.js';
 import { PauseSwitch } from '../../components/pausing/pause-switch.js';
 import { State } from '../../components/state.js';
+import { heldColumns } from '../../components/tables/held-columns.js';
 import { Table, type Column } from '../../components/tables/table.js';
 import { Time } from '../../components/time.js';
 import { number, roughly } from '../../lib/format.js';
 import { pausedFor } from '../../lib/attention.js';
+import { sizeOf } from '../../lib/held.js';
 import { settingsWords } from '../../lib/limits.js';
 import { useMayWrite } from '../../session/session.js';
 import { SettingsDialog } from './queue-settings.js';
@@ -47,13 +48,10 @@ const COLUMNS: readonly Column<AdminQueue>[] = [
       </span>
     ),
   },
-  { key: 'waiting', title: 'Waiting', numeric: true, cell: ({ pending }) => <JobCount n={pending} /> },
-  { key: 'scheduled', title: 'Scheduled', numeric: true, cell: ({ scheduled }) => <JobCount n={scheduled} /> },
-  { key: 'retrying', title: 'Retrying', numeric: true, cell: ({ retrying }) => <JobCount n={retrying} /> },
-  { key: 'running', title: 'Running', numeric: true, cell: ({ running }) => <JobCount n={running} /> },
+  ...heldColumns<AdminQueue>(),
   {
     key: 'oldest',
-    title: 'Oldest',
+    title: 'Oldest due',
     numeric: true,
     cell: ({ oldest_pending_age_secs: age }) => (age === null ? '–' : roughly(age * 1000)),
   },
@@ -92,10 +90,7 @@ const Limits = ({ words }: { readonly words: readonly string[] }): ReactNode =>
 const HOLDERS_NAMED = 2;
 
 function Holders({ queue }: { readonly queue: AdminQueue }): ReactNode {
-  const held = queue.tenants.map(({ tenant_id, pending, scheduled, running }) => ({
-    tenant_id,
-    n: pending + scheduled + running,
-  }));
+  const held = queue.tenants.map((tenant) => ({ tenant_id: tenant.tenant_id, n: sizeOf(tenant) }));
   return (
     <span title={held.map(({ tenant_id, n }) => `${tenant_id}: ${n}`).join('\n')}>
       {held.slice(0, HOLDERS_NAMED).map(({ tenant_id, n }) => (

@@ -5,7 +5,7 @@ import { Loaded } from '../../components/notes.js';
 import { Panel } from '../../components/page.js';
 import { Pager } from '../../components/tables/pager.js';
 import { Table, type Column } from '../../components/tables/table.js';
-import { JobCount as Count } from '../../components/job-count.js';
+import { heldColumns } from '../../components/tables/held-columns.js';
 import { Sparkline } from '../../components/charts/chart.js';
 import { barsOf } from '../../components/charts/scale.js';
 import { number } from '../../lib/format.js';
@@ -34,10 +34,7 @@ export function TenantsPanel(): ReactNode {
 
 const COLUMNS: readonly Column<AdminTenant>[] = [
   { key: 'tenant', title: 'Tenant', cell: ({ tenant_id }) => <TenantLink tenant={tenant_id} /> },
-  { key: 'waiting', title: 'Waiting', numeric: true, cell: ({ pending }) => <Count n={pending} /> },
-  { key: 'scheduled', title: 'Scheduled', numeric: true, cell: ({ scheduled }) => <Count n={scheduled} /> },
-  { key: 'retrying', title: 'Retrying', numeric: true, cell: ({ retrying }) => <Count n={retrying} /> },
-  { key: 'running', title: 'Running', numeric: true, cell: ({ running }) => <Count n={running} /> },
+  ...heldColumns<AdminTenant>(),
   {
     key: 'line',
     title: 'Last 6 hours',

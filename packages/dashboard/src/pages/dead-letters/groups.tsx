@@ -7,7 +7,7 @@ import { Pager } from '../../components/tables/pager.js';
 import { Table, type Column } from '../../components/tables/table.js';
 import { Time } from '../../components/time.js';
 import { curlOf } from '../../api/curl.js';
-import { number } from '../../lib/format.js';
+import { capital, number } from '../../lib/format.js';
 import { useMayWrite } from '../../session/session.js';
 import { REASONS } from '../../lib/dead-letter-reasons.js';
 import { spanWords } from '../../components/tables/filters.js';
@@ -169,8 +169,6 @@ const ReplayGroup = ({ group, scope, onClose }: ReplayGroupProps): ReactNode => 
     onClose={onClose}
   />
 );
-
-const capital = (words: string): string => words.slice(0, 1).toUpperCase() + words.slice(1);
 
 /** The filter of the view, by the names of an operation's filter. */
 const filterOf = ({ queue_name, since }: Scope): Record<string, string> => {

@@ -53,13 +53,15 @@ export const BULK_ACTIONS: readonly BulkAction[] = [
 ];
 
 /** The names of the list's parameters are those of the filter of an operation, where metadata is an object. */
-const NAMES = ['status', 'queue', 'task', 'error', 'idempotency_key', 'workflow_id', 'created_after'];
+const NAMES = ['status', 'queue', 'due', 'task', 'error', 'idempotency_key', 'workflow_id', 'created_after'];
 
 /** Everything that the list shows, for an operation on jobs; null if nothing narrows it, which would be refused. */
 export function jobFilterOf(query: Query): OperationFilter | null {
   const parts = NAMES.flatMap((name) => {
     const value = query[name];
-    return value === undefined || value === '' ? [] : [[name, String(value)] as const];
+    return value === undefined || value === ''
+      ? []
+      : [[name, name === 'due' ? value === 'true' : String(value)] as const];
   });
   const metadata = metadataOf(query as Address);
   const all = [...parts, ...(metadata === undefined ? [] : [['metadata', Object.fromEntries([metadata])] as const])];

@@ -7,7 +7,8 @@ import { go, useAddress } from '../../lib/routing.js';
 
 const STATES: readonly (readonly [string, string])[] = [
   ['pending,running,retrying', 'not ended'],
-  ['pending', '○ pending or scheduled'],
+  ['waiting', '○ waiting'],
+  ['scheduled', '◷ scheduled'],
   ['running', '▸ running'],
   ['retrying', '↻ retrying'],
   ['completed', '✓ completed'],

@@ -1,5 +1,6 @@
 import type { Query } from '../../api/client.js';
 import type { Address } from '../../lib/address.js';
+import { stateQuery } from '../../lib/held.js';
 
 const METADATA = 'metadata.';
 
@@ -38,7 +39,8 @@ export const jobQuery = (address: Address, created_after?: string): Query => {
   const { status, queue, task, error, idempotency_key, workflow_id, cursor } = address;
   const metadata = metadataOf(address);
   return {
-    ...{ view: 'summary', limit: 50, status, queue, task, error, idempotency_key, workflow_id, created_after, cursor },
+    ...stateQuery(status),
+    ...{ view: 'summary', limit: 50, queue, task, error, idempotency_key, workflow_id, created_after, cursor },
     ...(metadata === undefined ? {} : { [METADATA + metadata[0]]: metadata[1] }),
   };
 };

@@ -64,7 +64,7 @@ function StateTiles(): ReactNode {
         <ul className="tiles now" aria-label="Jobs by state">
           {TILES.map((state) => (
             <li key={state}>
-              <Link to="/jobs" search={{ status: state === 'scheduled' ? 'pending' : state }}>
+              <Link to="/jobs" search={{ status: state === 'pending' ? 'waiting' : state }}>
                 <State state={state} />
                 <CountFigure of={jobs[state]} />
               </Link>

@@ -2,37 +2,53 @@ import type { QueueDetail } from '@millrace/contract';
 import type { ReactNode } from 'react';
 import { Link } from '../../components/links.js';
 import { number } from '../../lib/format.js';
+import { byState, HELD_STATES, sizeOf, type HeldState } from '../../lib/held.js';
+import { LOOKS } from '../../lib/states.js';
 
-/** Older servers count what is scheduled as waiting. */
-type TaskShare = QueueDetail['by_task'][number] & { readonly scheduled?: number };
+type Share = QueueDetail['by_task'][number];
 
-/** Who is hogging the queue: waiting and running by task, the largest first. */
+/** Servers of earlier versions count retries and what is scheduled as waiting. */
+const heldOf = ({ waiting, scheduled = 0, retrying = 0, retrying_later = 0, running }: Partial<Share> & Share) => ({
+  ...{ pending: waiting, scheduled, retrying, retrying_later, running },
+});
+
+/** From the left of the bar: what is under way, what is next, what comes later. */
+const PARTS: readonly HeldState[] = ['running', 'waiting', 'retrying', 'scheduled'];
+
+/** Who is hogging the queue: what it holds by task, the largest first. */
 export function ByTask({ detail: { by_task, by_task_exact, queue } }: { readonly detail: QueueDetail }): ReactNode {
-  const most = by_task.reduce((largest, { waiting, running }) => Math.max(largest, waiting + running), 1);
+  const most = Math.max(1, ...by_task.map((task) => sizeOf(heldOf(task))));
   if (by_task.length === 0) return <p className="quiet">Nothing is waiting, scheduled or running.</p>;
   return (
     <>
       <ul className="by-task">
-        {(by_task as readonly TaskShare[]).map(({ task_name, waiting, scheduled = 0, running }) => (
-          <li key={task_name}>
-            <Link to="/jobs" search={{ queue, task: task_name }} className="cut">
-              {task_name}
-            </Link>
-            <span className="share" aria-hidden="true">
-              <span className="share-running" style={{ inlineSize: `${(100 * running) / most}%` }} />
-              <span className="share-waiting" style={{ inlineSize: `${(100 * waiting) / most}%` }} />
-            </span>
-            <span className="figures numeric">
-              {number(waiting)} <span className="quiet">waiting</span>
-              {scheduled > 0 && (
-                <>
-                  , {number(scheduled)} <span className="quiet">scheduled</span>
-                </>
-              )}
-              , {number(running)} <span className="quiet">running</span>
-            </span>
-          </li>
-        ))}
+        {by_task.map((task) => {
+          const held = byState(heldOf(task));
+          const { task_name } = task;
+          return (
+            <li key={task_name}>
+              <Link to="/jobs" search={{ queue, task: task_name }} className="cut">
+                {task_name}
+              </Link>
+              <span className="share" aria-hidden="true">
+                {PARTS.filter((state) => held[state] > 0).map((state) => (
+                  <span
+                    key={state}
+                    className={`share-${state} tone-${toneOf(state)}`}
+                    style={{ inlineSize: `${(100 * held[state]) / most}%` }}
+                  />
+                ))}
+              </span>
+              <span className="share-words figures">
+                {HELD_STATES.filter((state) => held[state] > 0).map((state) => (
+                  <span key={state}>
+                    {number(held[state])} <span className="quiet">{state}</span>
+                  </span>
+                ))}
+              </span>
+            </li>
+          );
+        })}
       </ul>
       {!by_task_exact && (
         <p className="quiet">The queue is too long to count completely: these are shares of its first jobs.</p>
@@ -40,3 +56,5 @@ export function ByTask({ detail: { by_task, by_task_exact, queue } }: { readonly
     </>
   );
 }
+
+const toneOf = (state: HeldState) => LOOKS[state === 'waiting' ? 'pending' : state].tone;

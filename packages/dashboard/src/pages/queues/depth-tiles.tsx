@@ -6,6 +6,7 @@ import { Changed } from '../../components/changed.js';
 import { Link } from '../../components/links.js';
 import { Time } from '../../components/time.js';
 import { drainWords, flowOf, rateWords, type Flow } from '../../lib/flow.js';
+import { byState, HELD_STATES } from '../../lib/held.js';
 import { number, roughly } from '../../lib/format.js';
 
 /** Rates change when the server has written the next step. */
@@ -20,16 +21,16 @@ interface DepthTilesProps {
 export function DepthTiles({ depth, slots }: DepthTilesProps): ReactNode {
   const { queue } = depth;
   const { data } = useRead<Series>('/series', { query: { queue }, pollMs: RATE_POLL_MS, keepPrevious: false });
+  const held = byState(depth);
   const flow = data === undefined ? null : flowOf(data);
   const age = depth.oldest_pending_age_secs;
   return (
     <ul className="tiles depth" aria-label="What the queue holds">
-      <JobTile name="waiting" n={depth.pending} filter={{ queue, status: 'pending' }} />
-      <JobTile name="running" n={depth.running} filter={{ queue, status: 'running' }} />
-      <JobTile name="retrying" n={depth.retrying} filter={{ queue, status: 'retrying' }} />
-      <JobTile name="scheduled" n={depth.scheduled} filter={{ queue, status: 'pending' }} />
-      <Tile name="oldest waiting">{age === null ? '–' : roughly(age * 1000)}</Tile>
-      {flow !== null && <FlowTiles flow={flow} waiting={depth.pending} />}
+      {HELD_STATES.map((state) => (
+        <JobTile key={state} name={state} n={held[state]} filter={{ queue, status: state }} />
+      ))}
+      <Tile name="oldest due">{age === null ? '–' : roughly(age * 1000)}</Tile>
+      {flow !== null && <FlowTiles flow={flow} due={depth.pending} />}
       {slots !== null && (
         <Tile name="slots in use" about={<Meter done={slots.in_use} of={slots.offered} isBare />}>
           {number(slots.in_use)} of {number(slots.offered)}
@@ -42,7 +43,7 @@ export function DepthTiles({ depth, slots }: DepthTilesProps): ReactNode {
   );
 }
 
-const FlowTiles = ({ flow, waiting }: { readonly flow: Flow; readonly waiting: number }): ReactNode => (
+const FlowTiles = ({ flow, due }: { readonly flow: Flow; readonly due: number }): ReactNode => (
   <>
     <Tile name="comes in" about="last 5 min">
       {rateWords(flow.in)}
@@ -51,7 +52,7 @@ const FlowTiles = ({ flow, waiting }: { readonly flow: Flow; readonly waiting: n
       {rateWords(flow.out)}
     </Tile>
     <Tile name="empty in" about="at this rate">
-      {drainWords(waiting, flow)}
+      {drainWords(due, flow)}
     </Tile>
   </>
 );

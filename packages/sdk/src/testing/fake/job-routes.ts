@@ -93,6 +93,13 @@ const getJob: Route = async (request) => {
 export const hasError = ({ status, error_message: error }: Pick<Wire.Job, 'status' | 'error_message'>, text: string) =>
   (status === 'failed' || status === 'retrying') && (error ?? '').toLowerCase().includes(text.toLowerCase());
 
+/** Whether a job that waits is due, or is not yet; one that does not wait is neither. */
+export const isDue = (
+  { status, scheduled_at: at }: Pick<Wire.Job, 'status' | 'scheduled_at'>,
+  due: boolean,
+  now: number,
+) => (status === 'pending' || status === 'retrying') && Date.parse(at) <= now === due;
+
 export function hasMetadata({ metadata }: Pick<Wire.Job, 'metadata'>, field: string, value: string): boolean {
   const found = metadata[field];
   return found !== undefined && (typeof found === 'string' ? found : JSON.stringify(found)) === value;
@@ -117,6 +124,7 @@ const listJobs: Route = (request) => {
     status: (job) => statuses.includes(job.status),
     queue: (job, value) => job.queue_name === value,
     task: (job, value) => job.task_name === value,
+    due: (job) => isDue(job, parameter.truth(request.query, 'due'), request.store.clock.now()),
     error: hasError,
     ...metadataFilters(request.query),
     workflow_id: (job, value) => job.workflow_id === value,

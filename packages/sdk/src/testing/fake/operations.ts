@@ -2,7 +2,7 @@ import { hasEnded } from '../../records/jobs.js';
 import type * as Wire from '../../wire/index.js';
 import { checkBody } from './checks.js';
 import { copyOf, replayLetter } from './copies.js';
-import { hasError, hasMetadata, makeDue } from './job-routes.js';
+import { hasError, hasMetadata, isDue, makeDue } from './job-routes.js';
 import { invalid, notFound, Problem } from './problem.js';
 import { ok, createOnce, pageByName, parameter, type FakeRequest, type Route } from './request.js';
 import { resumeWorkflow } from './resume.js';
@@ -14,7 +14,10 @@ import { JOB_STATUSES } from './words.js';
 /** Bulk work. What the service does in the background is done here before the answer. */
 
 const CREATED = ['created_after', 'created_before'];
-const JOB_FILTERS = ['status', 'queue', 'task', 'error', 'metadata', 'workflow_id', 'idempotency_key', ...CREATED];
+const JOB_FILTERS = [
+  ...['status', 'queue', 'due', 'task', 'error', 'metadata', 'workflow_id', 'idempotency_key'],
+  ...CREATED,
+];
 const FILTERS: Readonly<Record<Wire.CreateOperation['action'], readonly string[]>> = {
   cancel_jobs: JOB_FILTERS,
   run_jobs_now: JOB_FILTERS,
@@ -66,6 +69,7 @@ function itemsOf(
         .filter(({ record }) => is('queue', record.queue_name) && is('task', record.task_name))
         .filter(({ record }) => is('workflow_id', record.workflow_id))
         .filter(({ record }) => is('idempotency_key', record.idempotency_key))
+        .filter(({ record }) => filter?.due === undefined || isDue(record, filter.due, store.clock.now()))
         .filter(({ record }) => filter?.error === undefined || hasError(record, filter.error))
         .filter(({ record }) => field === undefined || hasMetadata(record, ...field))
         .map((job) => ({

@@ -11,6 +11,8 @@ import type { FakeStore, StoredJob } from './store.js';
 const unfinished = (store: FakeStore): StoredJob[] =>
   [...store.jobs.values()].filter(({ record }) => !hasEnded(record.status));
 
+const isRetry = ({ record }: StoredJob): boolean => record.status === 'retrying';
+
 function depthOf(store: FakeStore, queue: string): Wire.QueueDepth {
   const now = store.clock.now();
   const own = unfinished(store).filter(({ record }) => record.queue_name === queue);
@@ -23,7 +25,8 @@ function depthOf(store: FakeStore, queue: string): Wire.QueueDepth {
     scheduled: waiting.length - due.length,
     running: own.length - waiting.length,
     oldest_pending_age_secs: due.length === 0 ? null : Math.floor((now - oldest) / 1_000),
-    retrying: waiting.filter(({ record }) => record.status === 'retrying').length,
+    retrying: waiting.filter(isRetry).length,
+    retrying_later: waiting.filter((job) => isRetry(job) && job.dueAt > now).length,
     paused_at: store.paused.get(queue)?.at ?? null,
     paused_reason: store.paused.get(queue)?.reason ?? null,
     paused_by: store.paused.has(queue) ? 'admin' : null,
@@ -42,11 +45,17 @@ const NEXT_SHOWN = 20;
 const queueDetail: Route = ({ store, params }) => {
   const [queue = ''] = params;
   const own = unfinished(store).filter(({ record }) => record.queue_name === queue);
-  const tasks = new Map<string, { waiting: number; scheduled: number; running: number }>();
-  for (const { record, dueAt } of own) {
-    const counts = tasks.get(record.task_name) ?? { waiting: 0, scheduled: 0, running: 0 };
+  const tasks = new Map<string, Omit<Wire.QueueDetail['by_task'][number], 'task_name'>>();
+  for (const job of own) {
+    const { record, dueAt } = job;
+    const counts = tasks.get(record.task_name) ?? {
+      ...{ waiting: 0, scheduled: 0, retrying: 0, retrying_later: 0, running: 0 },
+    };
     tasks.set(record.task_name, counts);
-    counts[record.status === 'running' ? 'running' : dueAt <= store.clock.now() ? 'waiting' : 'scheduled']++;
+    const isDue = dueAt <= store.clock.now();
+    counts[record.status === 'running' ? 'running' : isDue ? 'waiting' : 'scheduled']++;
+    counts.retrying += Number(isRetry(job));
+    counts.retrying_later += Number(isRetry(job) && !isDue);
   }
   const isDue = (job: StoredJob): number => Number(isWaiting(job, store.clock.now()));
   const next = own

@@ -97,7 +97,8 @@ WITH depth AS MATERIALIZED (
   LIMIT :max_queues::int
 ), shown AS MATERIALIZED (
   SELECT queue, json_agg(json_build_object('tenant_id', tenant, 'pending', waiting - scheduled,
-                                           'scheduled', scheduled, 'retrying', retrying, 'running', running)
+                                           'scheduled', scheduled, 'retrying', retrying,
+                                           'retrying_later', retrying_later, 'running', running)
                          ORDER BY place) AS tenants
   FROM (
     SELECT depth.*, row_number() OVER (PARTITION BY queue ORDER BY n DESC, tenant) AS place
@@ -140,11 +141,13 @@ WITH page AS MATERIALIZED (
   GROUP BY tenant
 )
 SELECT page.tenant AS tenant_id, waiting.pending::int AS pending, waiting.scheduled::int AS scheduled,
-       waiting.retrying::int AS retrying, coalesce(held.n, 0)::int AS running
+       waiting.retrying::int AS retrying, waiting.retrying_later::int AS retrying_later,
+       coalesce(held.n, 0)::int AS running
 FROM page CROSS JOIN LATERAL (
   SELECT count(*) FILTER (WHERE r.scheduled_at <= now()) AS pending,
          count(*) FILTER (WHERE r.scheduled_at > now()) AS scheduled,
-         count(*) FILTER (WHERE r.retry_count > 0) AS retrying
+         count(*) FILTER (WHERE r.retry_count > 0) AS retrying,
+         count(*) FILTER (WHERE r.retry_count > 0 AND r.scheduled_at > now()) AS retrying_later
   FROM (
     SELECT r.scheduled_at, r.retry_count FROM millrace.ready r
     WHERE r.tenant = page.tenant ORDER BY r.id LIMIT :max_waiting::int

@@ -11,16 +11,17 @@ LEFT JOIN millrace.queue_marks q ON q.queue = :queue;
 -- are :max_rows at most, otherwise through those of the queue, no further than :max_rows; `exact` says whether that was
 -- all. The second way does not see jobs that wait for room.
 WITH own AS MATERIALIZED (
-  SELECT r.id, r.queue, r.scheduled_at FROM millrace.ready r WHERE r.tenant = :tenant LIMIT :max_rows::int + 1
+  SELECT r.id, r.queue, r.scheduled_at, r.retry_count FROM millrace.ready r
+  WHERE r.tenant = :tenant LIMIT :max_rows::int + 1
 ), near AS MATERIALIZED (
-  SELECT each.id, each.tenant, each.scheduled_at FROM (
-    (SELECT r.id, r.tenant, r.scheduled_at FROM millrace.ready r
+  SELECT each.id, each.tenant, each.scheduled_at, each.retry_count FROM (
+    (SELECT r.id, r.tenant, r.scheduled_at, r.retry_count FROM millrace.ready r
      WHERE r.queue = :queue AND r.later IS NULL LIMIT :max_rows::int + 1)
     UNION ALL
-    (SELECT r.id, r.tenant, r.scheduled_at FROM millrace.ready r
+    (SELECT r.id, r.tenant, r.scheduled_at, r.retry_count FROM millrace.ready r
      WHERE r.queue = :queue AND r.later LIMIT :max_rows::int + 1)
     UNION ALL
-    (SELECT r.id, r.tenant, r.scheduled_at FROM millrace.ready r
+    (SELECT r.id, r.tenant, r.scheduled_at, r.retry_count FROM millrace.ready r
      WHERE r.waits_for = millrace.share_line(:queue, :tenant) AND r.queue = :queue LIMIT :max_rows::int + 1)
   ) AS each
   WHERE (SELECT count(*) FROM own) > :max_rows::int LIMIT :max_rows::int + 1
@@ -33,14 +34,17 @@ WITH own AS MATERIALIZED (
            AND NOT EXISTS (SELECT FROM millrace.limits l WHERE l.tenant = :tenant AND l.queue = :queue)
          )) AS exact
 ), found AS (
-  (SELECT own.id, own.scheduled_at <= now() AS due FROM own
+  (SELECT own.id, own.scheduled_at <= now() AS due, own.retry_count > 0 AS again FROM own
    WHERE own.queue = :queue AND (SELECT count(*) FROM own) <= :max_rows::int LIMIT :max_rows::int)
   UNION ALL
-  (SELECT near.id, near.scheduled_at <= now() FROM near WHERE near.tenant = :tenant LIMIT :max_rows::int)
+  (SELECT near.id, near.scheduled_at <= now(), near.retry_count > 0 FROM near
+   WHERE near.tenant = :tenant LIMIT :max_rows::int)
   UNION ALL
-  (SELECT held.id, NULL FROM held LIMIT :max_rows::int)
+  (SELECT held.id, NULL, false FROM held LIMIT :max_rows::int)
 ), tasks AS (
   SELECT j.task, count(*) FILTER (WHERE found.due) AS waiting, count(*) FILTER (WHERE NOT found.due) AS scheduled,
+         count(*) FILTER (WHERE found.again) AS retrying,
+         count(*) FILTER (WHERE found.again AND NOT found.due) AS retrying_later,
          count(*) FILTER (WHERE found.due IS NULL) AS running
   FROM found, LATERAL (
     SELECT j.task, j.queue FROM millrace.jobs j WHERE j.tenant = :tenant AND j.id = found.id OFFSET 0
@@ -49,7 +53,7 @@ WITH own AS MATERIALIZED (
   GROUP BY j.task ORDER BY count(*) DESC, j.task LIMIT :max_tasks::int
 )
 SELECT exact.exact, tasks.task AS task_name, tasks.waiting::int AS waiting, tasks.scheduled::int AS scheduled,
-       tasks.running::int AS running
+       tasks.retrying::int AS retrying, tasks.retrying_later::int AS retrying_later, tasks.running::int AS running
 FROM exact LEFT JOIN tasks ON true;
 
 -- name: queue_next

@@ -52,8 +52,6 @@ interface OverviewRow {
 interface DepthRow extends Omit<QueueDepth, 'settings'> {
   readonly settings: string | null;
   readonly queues: number;
-  /** Those of `retrying` that are also among `scheduled`. */
-  readonly retrying_later: number;
   readonly now: string;
   /** In JSON. */
   readonly tenants: string;
@@ -121,7 +119,7 @@ export class AllTenants {
   async queues(): Promise<readonly AdminQueue[]> {
     const { answer, isKept } = await this.#askDepths();
     const rows = isKept ? await markedNow(this.db, ALL_TENANTS, answer.named) : answer.named;
-    return rows.map(({ now, tenants, queues: _, retrying_later: __, ...depth }) => ({
+    return rows.map(({ now, tenants, queues: _, ...depth }) => ({
       ...depth,
       paused_at: toInstantOrNull(depth.paused_at),
       settings: settingsIn(depth.settings),

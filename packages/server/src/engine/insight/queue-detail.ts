@@ -33,6 +33,8 @@ interface TaskRow {
   readonly task_name: string | null;
   readonly waiting: number;
   readonly scheduled: number;
+  readonly retrying: number;
+  readonly retrying_later: number;
   readonly running: number;
 }
 
@@ -81,6 +83,7 @@ export class QueueDetails {
       running: 0,
       oldest_pending_age_secs: null,
       retrying: 0,
+      retrying_later: 0,
       paused_at: toInstantOrNull(known?.paused_at ?? null),
       paused_reason: known?.paused_reason ?? null,
       paused_by: known?.paused_by ?? null,
@@ -94,8 +97,8 @@ export class QueueDetails {
     const { answer: rows } = await this.#tasks.ask(JSON.stringify([tenant, queue]), () =>
       this.db.count<TaskRow>({ tenant, statement }),
     );
-    const by_task = rows.flatMap(({ task_name, waiting, scheduled, running }) =>
-      task_name === null ? [] : [{ task_name, waiting, scheduled, running }],
+    const by_task = rows.flatMap(({ exact: _, task_name, ...counts }) =>
+      task_name === null ? [] : [{ task_name, ...counts }],
     );
     return { by_task, by_task_exact: rows[0]?.exact ?? true };
   }

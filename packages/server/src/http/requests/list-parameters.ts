@@ -80,6 +80,7 @@ export function jobListQuery(query: QueryParameters): JobListQuery {
     statuses: read.someOf(query, 'status', JOB_STATUSES),
     queue: read.text(query, 'queue'),
     task: read.text(query, 'task'),
+    due: query.due === undefined ? null : read.truth(query, 'due'),
     error: errorSearch(query),
     metadata: metadataField(query),
     workflowId: read.text(query, 'workflow_id'),

@@ -125,11 +125,12 @@ function asQuery(filter: QueryParameters): QueryParameters {
 }
 
 function jobScope(query: QueryParameters): JobFilter {
-  const { statuses, queue, task, error, metadata, ...more } = jobListQuery(query);
+  const { statuses, queue, task, due = null, error, metadata, ...more } = jobListQuery(query);
   const { workflowId, idempotencyKey, createdAfter, createdBefore } = more;
   return {
     ...{ statuses, queue, task, workflowId, idempotencyKey, createdAfter, createdBefore },
     // Left out where they say nothing: older programs may go on with the operation.
+    ...(due !== null && { due }),
     ...(error !== null && { error }),
     ...(metadata !== null && { metadata }),
   };

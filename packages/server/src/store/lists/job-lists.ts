@@ -19,8 +19,8 @@ import { boundsOf, type Cursor } from './walk-bounds.js';
 /**
  * Lists of jobs. Which index is walked depends on the filter: the status names the table, and several of them are
  * walked side by side and merged. A workflow, an idempotency key and a parent lead to few jobs, whatever else is
- * asked. A task, an error and a field of the metadata are searched for
- * (see scan-statements.ts).
+ * asked. A task, an error, a field of the metadata and whether a job is due are searched for (see scan-statements.ts):
+ * rows of `ready` say by themselves when they are due.
  */
 export interface TenantJobFilter extends JobFilter {
   readonly tenant: string;
@@ -84,19 +84,20 @@ export function countJobs(filter: TenantJobFilter): TenantRead {
 
 /** Whether a list has to be searched. */
 export const isJobSearch = (filter: TenantJobFilter): boolean =>
-  [filter.task, filter.error ?? null, filter.metadata ?? null].some((wanted) => wanted !== null) && !isFew(filter);
+  !isFew(filter) &&
+  [filter.task, filter.error, filter.metadata, filter.due].some((wanted) => (wanted ?? null) !== null);
 
 /** Also serves filters that have an index, for whoever wants nothing but ids (engine/operations/bulk-walk.ts). */
 export function scanJobs(filter: TenantJobFilter, scan: Scan): TenantRead {
   const { ascending, after } = scan;
   const named = nameValues(filter, after === null ? null : { id: after, ascending });
-  const { parameters, queue, error, bounds } = named;
+  const { parameters, queue, error, due, bounds } = named;
   const parts = { name: 'look_for_jobs', tenant: filter.tenant, parameters, order: ['id'] as const };
   if (isFew(filter)) return scanStatement({ ...parts, walks: [fewJobs(filter, named)], hit: () => 'true' }, scan);
   const walks = lookedAt(filter).map(({ from, where, fits }) => {
     const conditions = [`w.tenant = ${parameters.tenant}`, where, ...bounds.map((bound) => `w.id ${bound}`)];
     if (from === ALL.from && queue !== null) conditions.push(`w.queue = ${queue}`);
-    const own = [fits, error === null ? undefined : hasError('w', error)].filter((each) => each !== undefined);
+    const own = [fits, error && hasError('w', error), due && isDue('w', due)].filter((each) => (each ?? null) !== null);
     return {
       ...{ from, where: conditions.join(' AND ') },
       ...(own.length > 0 && { fits: own.join(' AND ') }),
@@ -143,12 +144,16 @@ function wantedOf(table: string, { task, metadata }: Pick<Named, 'task' | 'metad
 const hasError = (table: string, error: string): string =>
   `coalesce(position(lower(${error}) IN lower(${table}.error)) > 0, false)`;
 
+/** Of a row of `ready`. */
+const isDue = (table: string, due: string): string => `(${table}.scheduled_at <= now()) = ${due}`;
+
 /** The values of a filter, and the parameters that they are; every walk of a statement names the same. */
 interface Named {
   readonly parameters: Parameters;
   readonly queue: string | null;
   readonly task: string | null;
   readonly error: string | null;
+  readonly due: string | null;
   readonly metadata: { readonly field: string; readonly value: string } | null;
   /** What is said of an id. */
   readonly bounds: readonly string[];
@@ -162,6 +167,7 @@ function nameValues(filter: TenantJobFilter, cursor: Cursor | null): Named {
     queue: named(filter.queue),
     task: named(filter.task),
     error: typeof filter.error === 'string' ? `${parameters.add(filter.error)}::text` : null,
+    due: typeof filter.due === 'boolean' ? `${parameters.add(filter.due)}::boolean` : null,
     metadata: filter.metadata
       ? { field: `${parameters.add(filter.metadata.field)}::text`, value: parameters.add(filter.metadata.value) }
       : null,
@@ -188,7 +194,7 @@ function walkOf(filter: TenantJobFilter, named: Named, { ascending, limit, offse
 
 /** Jobs of one state, or all of them. */
 function walk(status: JobStatus | null, named: Named): string {
-  const { parameters, queue, error, bounds } = named;
+  const { parameters, queue, error, due, bounds } = named;
   const source = sourceOf(status);
   const hasQueue = source === ALL || source.from === READY;
   const isWanted = wantedOf('j', named).length > 0;
@@ -201,6 +207,7 @@ function walk(status: JobStatus | null, named: Named): string {
   if (queue !== null) conditions.push(`${hasQueue ? 'w' : 'q'}.queue = ${queue}`);
   conditions.push(...wantedOf(needsJob ? 'q' : 'w', named));
   if (error !== null) conditions.push(hasError('w', error));
+  if (due !== null) conditions.push(isDue('w', due));
   // Where a page begins is said of both tables, since the planner may walk either.
   for (const table of needsJob ? ['w', 'q'] : ['w']) conditions.push(...bounds.map((bound) => `${table}.id ${bound}`));
   return `FROM ${source.from}${needsJob ? WITH_JOB : ''} WHERE ${conditions.join(' AND ')}`;
@@ -219,7 +226,7 @@ function fewJobs(
   { statuses, workflowId, idempotencyKey, parentId = null }: TenantJobFilter,
   named: Named,
 ): ScannedRows {
-  const { parameters, queue, error, bounds } = named;
+  const { parameters, queue, error, due, bounds } = named;
   const columns = 'j.tenant, j.id, j.queue, j.task, j.workflow_id, j.idempotency_key, j.metadata';
   const conditions = [`w.tenant = ${parameters.tenant}`, ...bounds.map((bound) => `w.id ${bound}`)];
   const flow = workflowId === null ? null : `${parameters.add(workflowId)}::uuid`;
@@ -231,6 +238,9 @@ function fewJobs(
   if (error !== null)
     conditions.push(`(SELECT ${hasError('r', error)} FROM millrace.job_records r
       WHERE r.tenant = w.tenant AND r.id = w.id)`);
+  if (due !== null)
+    conditions.push(`coalesce((SELECT ${isDue('r', due)} FROM millrace.ready r
+      WHERE r.tenant = w.tenant AND r.id = w.id), false)`);
   if (statuses.length > 0) {
     const wanted = `${parameters.add(plainArray(statuses))}::millrace.job_status[]`;
     const status = 'SELECT r.status FROM millrace.job_records r WHERE r.tenant = w.tenant AND r.id = w.id';

@@ -108,6 +108,7 @@ describe('the routes of operators', async () => {
     expect(jobs.retrying.n).toBeGreaterThanOrEqual(2);
     expect(jobs.pending.n + jobs.scheduled.n + jobs.retrying.n).toBe(sum((q) => q.pending + q.scheduled));
     expect(jobs.retrying.n).toBe(sum((q) => q.retrying));
+    expect(jobs.scheduled.n).toBe(sum((q) => q.scheduled - q.retrying_later));
     expect(jobs.running.n).toBe(sum((q) => q.running));
     expect(n).toBe(found.filter((q) => q.pending + q.scheduled + q.running > 0).length);
     const age = Math.max(...found.map((q) => q.oldest_pending_age_secs ?? 0));
@@ -150,11 +151,12 @@ describe('the routes of operators', async () => {
       [queue],
     );
     const found = (await queues()).find((each) => each.queue === queue);
-    expect(found).toMatchObject({ pending: 24, running: 1, scheduled: 0, retrying: 0, paused_at: null });
+    expect(found).toMatchObject({ pending: 24, running: 1, scheduled: 0, retrying: 0, retrying_later: 0 });
+    expect(found?.paused_at).toBeNull();
     expect(found!.tenants.slice(0, 3)).toEqual([
-      { tenant_id: TENANT_B, pending: 2, scheduled: 0, retrying: 0, running: 1 },
-      { tenant_id: TENANT_A, pending: 2, scheduled: 0, retrying: 0, running: 0 },
-      { tenant_id: 'small-01', pending: 1, scheduled: 0, retrying: 0, running: 0 },
+      { tenant_id: TENANT_B, pending: 2, scheduled: 0, retrying: 0, retrying_later: 0, running: 1 },
+      { tenant_id: TENANT_A, pending: 2, scheduled: 0, retrying: 0, retrying_later: 0, running: 0 },
+      { tenant_id: 'small-01', pending: 1, scheduled: 0, retrying: 0, retrying_later: 0, running: 0 },
     ]);
     expect(found!.tenants).toHaveLength(10);
     expect(found!.last_lease_at).toEqual(expect.any(String));

@@ -29,13 +29,14 @@ describe('GET /queues/{queue}', async () => {
     await fail(worker, await leaseOne(worker, queue));
     await lease(worker, queue);
     const found = await detail(queue);
-    expect(found).toMatchObject({ queue, pending: 3, scheduled: 2, running: 1, retrying: 1, paused_at: null });
+    expect(found).toMatchObject({ queue, pending: 3, scheduled: 2, running: 1, retrying: 1, retrying_later: 1 });
+    expect(found.paused_at).toBeNull();
     expect(found.last_lease_at).toEqual(expect.any(String));
     expect(found.oldest_pending_age_secs).toBeGreaterThanOrEqual(0);
     expect(found.by_task).toEqual([
-      { task_name: 'resize', waiting: 3, scheduled: 0, running: 0 },
-      { task_name: 'task', waiting: 0, scheduled: 1, running: 1 },
-      { task_name: 'later', waiting: 0, scheduled: 1, running: 0 },
+      { task_name: 'resize', waiting: 3, scheduled: 0, retrying: 0, retrying_later: 0, running: 0 },
+      { task_name: 'task', waiting: 0, scheduled: 1, retrying: 1, retrying_later: 1, running: 1 },
+      { task_name: 'later', waiting: 0, scheduled: 1, retrying: 0, retrying_later: 0, running: 0 },
     ]);
     // The same jobs in the same states as in the depth.
     const all = (count: 'waiting' | 'scheduled' | 'running') => found.by_task.reduce((n, task) => n + task[count], 0);
@@ -67,7 +68,14 @@ describe('GET /queues/{queue}', async () => {
   it('is all zeros without jobs of the caller, and tells whether it is paused', async () => {
     const queue = newQueue();
     await createJobs(b, queue, 2);
-    const zeros = { pending: 0, scheduled: 0, running: 0, retrying: 0, oldest_pending_age_secs: null };
+    const zeros = {
+      pending: 0,
+      scheduled: 0,
+      running: 0,
+      retrying: 0,
+      retrying_later: 0,
+      oldest_pending_age_secs: null,
+    };
     const nothing = { queue, ...zeros, by_task: [], by_task_exact: true, next: [] };
     expect(await detail(queue)).toEqual({
       ...nothing,

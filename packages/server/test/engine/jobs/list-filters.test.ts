@@ -131,6 +131,57 @@ describe('lists of jobs by', async () => {
     });
   });
 
+  describe('whether they are due', () => {
+    it('show what the depth of their queue counts, one by one and by state', async () => {
+      const queue = newQueue();
+      const [waiting] = await createJobs(a, queue, 1, { priority: -1 });
+      const later = await createJob(a, queue, { delay_secs: 3600 });
+      const retry = async (delay: number, priority: number): Promise<string> => {
+        const config = { retry_delay_secs: delay, jitter_factor: 0, priority };
+        const [id] = await createJobs(a, queue, 1, config);
+        const [leased] = await lease(worker, queue);
+        await fail(worker, leased!);
+        return id!;
+      };
+      const retryLater = await retry(3600, 9);
+      const [running] = await createJobs(a, queue, 1, { priority: 8 });
+      await lease(worker, queue);
+      const dueRetry = await retry(0, 7);
+      await createJob(b, queue);
+      const under = async (query: string): Promise<string[]> =>
+        ids(await list(`queue=${queue}&order_by=created_at ASC&${query}`));
+      expect(await under('due=true')).toEqual([waiting, dueRetry]);
+      expect(await under('due=false')).toEqual([later, retryLater]);
+      expect(await under('due=true&status=pending')).toEqual([waiting]);
+      expect(await under('due=false&status=pending')).toEqual([later]);
+      expect(await under('due=false&status=retrying,completed')).toEqual([retryLater]);
+      expect(await under('due=true&status=running')).toEqual([]);
+      expect(await under('status=running')).toEqual([running]);
+      const depth = (await a.get(`/api/v1/queues/${queue}`)).body;
+      const { pending, scheduled, retrying, retrying_later } = depth;
+      expect({ pending, scheduled, retrying, retrying_later }).toEqual({
+        ...{ pending: 2, scheduled: 2, retrying: 2, retrying_later: 1 },
+      });
+      const page = await list(`queue=${queue}&due=true&limit=1&include_total=true`);
+      expect([ids(page), page.total, page.has_more]).toEqual([[dueRetry], 2, true]);
+      expect(ids(await list(`queue=${queue}&due=true&limit=1&cursor=${page.next_cursor}`))).toEqual([waiting]);
+      const filter = { queue, due: false };
+      const dry = await a.post('/api/v1/operations', { action: 'cancel_jobs', filter, dry_run: true });
+      expect(dry.body.matched).toEqual({ n: 2, exact: true });
+      expect((await a.get('/api/v1/jobs?due=perhaps')).body.details[0].path).toBe('due');
+      await cancelAll(queue);
+    });
+
+    it('go with a key and a workflow', async () => {
+      const queue = newQueue();
+      const key = `due ${queue}`;
+      const body = { task_name: 'keyed', delay_secs: 3600, config: { queue } };
+      const { job_id: id } = (await a.post('/api/v1/jobs', body, { 'idempotency-key': key })).body;
+      const found = async (due: boolean) => ids(await list(`idempotency_key=${key}&due=${due}`));
+      expect([await found(true), await found(false)]).toEqual([[], [id]]);
+    });
+  });
+
   describe('view=summary', () => {
     it('leave out payload, result and metadata, and say how large the payload is', async () => {
       const queue = newQueue();

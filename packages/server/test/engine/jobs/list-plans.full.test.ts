@@ -128,6 +128,23 @@ describe('with a hundred thousand jobs and more', () => {
     expect(indexOf(plan), describePlan(plan)).toContain(index);
   });
 
+  it.each([true, false])(
+    'what is due or not (%s) is looked for along an index, so many rows at a time',
+    async (due) => {
+      for (const queue of [null, 'queue-3']) {
+        for (const { ascending, further } of windows) {
+          const filter = { ...EVERY_JOB, statuses: ['pending', 'retrying'] as const, due, queue };
+          const scan = { ascending, after: further ? middle.id : null, rows: 500, offset: 0, limit: 101 };
+          const { statement } = scanJobs(filter, scan);
+          const plan = await explain(client, statement.text, statement.values);
+          expect(faults(plan), describePlan(plan)).toEqual([]);
+          expect(indexOf(plan), describePlan(plan)).toContain('ready_pkey');
+          if (further) expect(unbounded(plan), describePlan(plan)).toEqual([]);
+        }
+      }
+    },
+  );
+
   it('a page of dead letters walks an index in order, and a total reads only its tenant', async () => {
     const after = { createdAt: middle.at, id: 77 };
     const letters = listDeadLetters(

@@ -24,6 +24,7 @@ describe('GET /api/v1/queues', async () => {
       running: 0,
       oldest_pending_age_secs: expect.any(Number),
       retrying: 0,
+      retrying_later: 0,
       paused_at: null,
       paused_reason: null,
       paused_by: null,
@@ -50,7 +51,13 @@ describe('GET /api/v1/queues', async () => {
       worker,
       leased.find(({ job }) => job.config.retry_delay_secs !== 3600)!,
     );
-    expect(await depthOf(queue)).toMatchObject({ pending: 2, scheduled: 2, running: 0, retrying: 1 });
+    expect(await depthOf(queue)).toMatchObject({
+      pending: 2,
+      scheduled: 2,
+      running: 0,
+      retrying: 1,
+      retrying_later: 1,
+    });
     expect((await queues(b)).find((depth) => depth.queue === queue)).toMatchObject({
       pending: 1,
       scheduled: 0,
@@ -68,6 +75,7 @@ describe('GET /api/v1/queues', async () => {
       running: 0,
       oldest_pending_age_secs: null,
       retrying: 0,
+      retrying_later: 0,
       paused_at: null,
       paused_reason: null,
       paused_by: null,

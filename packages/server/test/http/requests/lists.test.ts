@@ -26,6 +26,7 @@ describe('lists', async () => {
       statuses: [],
       queue: null,
       task: null,
+      due: null,
       error: null,
       metadata: null,
       workflowId: null,

@@ -45,6 +45,7 @@ describe('system routes', async () => {
       running: 3,
       oldest_pending_age_secs: 1,
       retrying: 1,
+      retrying_later: 0,
       paused_at: null,
       paused_reason: null,
       paused_by: null,

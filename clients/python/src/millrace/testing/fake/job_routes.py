@@ -99,6 +99,14 @@ def _has_error(job: Mapping[str, Any], text: str) -> bool:
     return job["status"] in ("failed", "retrying") and text.lower() in (job["error_message"] or "").lower()
 
 
+def _is_due(store: Store) -> Callable[[Mapping[str, Any], str], bool]:
+    def matches(job: Mapping[str, Any], value: str) -> bool:
+        waiting = store.jobs[job["id"]]
+        return waiting.waits and (waiting.due_at <= store.clock.now) == (value == "true")
+
+    return matches
+
+
 def _has_metadata(name: str) -> Callable[[Mapping[str, Any], str], bool]:
     field = name.removeprefix(_METADATA)
 
@@ -114,6 +122,7 @@ def _list(request: FakeRequest) -> Reply:
     filters = {
         "status": lambda job, value: job["status"] in value.split(","),
         "queue": same("queue_name"),
+        "due": _is_due(request.store),
         "task": same("task_name"),
         "error": _has_error,
         **{name: _has_metadata(name) for name in request.query if name.startswith(_METADATA)},
@@ -240,6 +249,7 @@ def _queues(request: FakeRequest) -> Reply:
         own = [job for job in going_on if job.record["queue_name"] == name]
         waiting = [job for job in own if job.waits]
         due = [job for job in waiting if job.due_at <= store.clock.now]
+        again = [job for job in waiting if job.record["status"] == "retrying"]
         oldest = None if not due else (store.clock.now - min(job.due_at for job in due)) // 1_000_000
         rows.append(
             {
@@ -247,7 +257,8 @@ def _queues(request: FakeRequest) -> Reply:
                 "pending": len(due),
                 "scheduled": len(waiting) - len(due),
                 "running": len(own) - len(waiting),
-                "retrying": len([job for job in waiting if job.record["status"] == "retrying"]),
+                "retrying": len(again),
+                "retrying_later": len([job for job in again if job not in due]),
                 "oldest_pending_age_secs": oldest,
                 "paused_at": None,
                 "paused_reason": None,
