@@ -79,6 +79,7 @@ export const DeadLetterGroupsQuery = Type.Object({
   since: Type.Optional(instant({ description: 'Only entries written at or after this instant.' })),
   queue_name: deadLetterFilterFields.queue_name,
   task_name: deadLetterFilterFields.task_name,
+  replayed: deadLetterFilterFields.replayed,
   limit: listQueryFields.limit,
   cursor: listQueryFields.cursor,
 });
@@ -92,6 +93,7 @@ export const DeadLetterGroup = Type.Object(
       Type.String({ description: 'The first line of the error, with ids and numbers replaced by placeholders.' }),
     ),
     count: Type.Integer({ description: 'How many entries the group has.' }),
+    open: Type.Integer({ description: 'How many of them have not been replayed.' }),
     first_at: instant({ description: 'When its oldest entry was written.' }),
     last_at: instant({ description: 'When its newest entry was written.' }),
     latest_id: int64({ description: 'The newest entry.' }),

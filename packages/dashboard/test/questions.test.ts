@@ -100,7 +100,7 @@ describe.skipIf(!hasBrowser)('the questions', async () => {
   asks('What broke since the deploy?', async (page, click) => {
     await click(menu(page, 'Dead letters'));
     const groups = page.getByRole('table', { name: 'Groups of dead letters' }).locator('[data-row]');
-    await groups.first().getByText('replayed').waitFor();
+    await groups.first().getByRole('link', { name: 'replayed smtp: refused' }).waitFor();
     await groups.last().getByText('send_mail').waitFor();
   });
 

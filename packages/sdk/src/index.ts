@@ -2,7 +2,7 @@
  * The client of Millrace: define tasks, enqueue them, wait for results, put workflows together, keep schedules. Workers
  * are in `@millrace/sdk/worker`, what tests need in `@millrace/sdk/testing`.
  */
-export type { DeadLetterFilter, DeadLetterGroup, DeadLetters } from './client/dead-letters.js';
+export type { DeadLetterFilter, DeadLetterGroup, DeadLetterGroupFilter, DeadLetters } from './client/dead-letters.js';
 export type { EndedJob, EndsOptions } from './client/job-ends.js';
 export type { LogLine, LogOptions, LogPage } from './client/job-logs.js';
 export type { Checkpoint, JobFilter, Jobs } from './client/jobs.js';

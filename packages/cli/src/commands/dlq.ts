@@ -62,10 +62,16 @@ export const groups: Run<(typeof specs)['dlqGroups']['options']> = async (contex
   return showList<Wire.DeadLetterGroup>(context, connect(context), {
     path: ['dlq', 'groups'],
     rows: 'groups',
-    query: { since: since('since', options.since), queue_name: options.queue, task_name: options.task },
+    query: {
+      since: since('since', options.since),
+      queue_name: options.queue,
+      task_name: options.task,
+      replayed: options['not-replayed'] ? false : undefined,
+    },
     columns: (now) => [
       { title: 'FINGERPRINT', cell: ({ fingerprint }) => fingerprint },
       { title: 'COUNT', kind: 'number', cell: ({ count }) => count },
+      { title: 'OPEN', kind: 'number', cell: ({ open }) => open },
       { title: 'TASK', kind: 'text', cell: ({ task_name: task }) => task },
       { title: 'REASON', cell: ({ reason }) => reason },
       { title: 'LAST', cell: ({ last_at: at }) => age(at, now) },

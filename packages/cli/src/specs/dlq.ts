@@ -38,6 +38,7 @@ export const dlqGroups = spec({
     since: { value: 'INSTANT', help: 'only what failed since then: 2031-01-31T09:00:00Z, or 2h for two hours ago' },
     queue: FILTER.queue,
     task: FILTER.task,
+    'not-replayed': { help: 'only what has not been replayed' },
     ...LIST,
   },
   examples: [example('millrace dlq groups --since 1d', 'what failed today, and how often')],

@@ -52,6 +52,12 @@ describe.skipIf(!hasBrowser)('dead letters in the dashboard', async () => {
     await until(async () => (await letters('groups')).filter(({ replayed_at }) => replayed_at !== null).length === 3);
     const untouched = (await letters('groups')).find(({ task_name }) => task_name === 'charge');
     expect(untouched.replayed_at).toBeNull();
+    await page.goto(`${server.url}/ui/dead-letters?queue_name=groups`);
+    await row.getByText('replayed', { exact: true }).waitFor();
+    expect(await row.getByRole('button').count()).toBe(0);
+    await page.getByLabel('Replayed').selectOption('open');
+    await expect.poll(() => page.locator('[data-row]').count()).toBe(1);
+    await page.getByRole('button', { name: 'Replay 1…' }).waitFor();
   });
 
   test('a group opens as its entries; those that are selected are replayed, and no others', async () => {
@@ -115,7 +121,7 @@ describe.skipIf(!hasBrowser)('dead letters in the dashboard', async () => {
     await page.getByText('1.10', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Replay', exact: true }).click();
     await page.getByRole('heading', { name: 'Replay' }).waitFor();
-    await page.getByText('pending').waitFor();
+    await page.getByText('waiting', { exact: true }).waitFor();
     const { body } = await server.worker.post('/api/v1/queues/entry/lease', {});
     expect(JSON.stringify(body.jobs[0].job.metadata)).toContain(letter.job_id);
     const lease_token = body.jobs[0].lease_token as string;

@@ -33,7 +33,7 @@ describe.skipIf(!hasBrowser)('jobs in the dashboard', async () => {
     const id = await create({ config: { queue: 'filters' }, idempotency_key: 'order-17' });
     await create({ task_name: 'other', config: { queue: 'filters-too' } });
     const page = await stage.visit('/jobs');
-    await page.getByLabel('State').selectOption('pending');
+    await page.getByLabel('State').selectOption('waiting');
     await page.getByLabel('Queue').fill('filters');
     await page.getByLabel('Queue').press('Enter');
     await page.waitForURL('**/ui/jobs?status=pending&queue=filters');

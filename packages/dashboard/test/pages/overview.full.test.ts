@@ -102,6 +102,12 @@ describe.skipIf(!hasBrowser)('the overview of the dashboard', async () => {
     await line.getByRole('button', { name: 'Replay…' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Replay 1 dead letter' }).click();
     await page.waitForURL('**/operations/*');
+    await page.getByText('1 of 1 looked at, 1 changed').waitFor();
+    // What was replayed needs no attention any more, whatever becomes of it.
+    expect((await server.worker.post('/api/v1/queues/mail/lease', { worker_id: 'w' })).body.jobs).toHaveLength(1);
+    await page.locator('nav.menu').getByRole('link', { name: 'Overview' }).click();
+    await page.getByText('Nothing needs attention.').waitFor();
+    await expect.poll(() => page.locator('link[rel=icon]').getAttribute('href')).not.toContain('trouble');
   });
 
   test('the icon of the tab shows trouble, and that it is over', async () => {

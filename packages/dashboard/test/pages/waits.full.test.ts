@@ -98,7 +98,7 @@ describe.skipIf(!hasBrowser)('durable jobs in the dashboard', async () => {
     expect(await page.getByRole('button', { name: 'Run now…' }).count()).toBe(0);
     const table = page.getByRole('table', { name: 'Children' });
     await table.getByText('completed').waitFor();
-    await table.getByText('pending').waitFor();
+    await table.getByText('waiting').waitFor();
     await table.getByRole('link', { name: 'child two' }).click();
     await page.getByRole('heading', { name: 'child two' }).waitFor();
   });

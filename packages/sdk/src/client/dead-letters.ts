@@ -27,9 +27,22 @@ export interface DeadLetterGroup {
   /** The first line of the error, with ids and numbers taken out. */
   message: string | null;
   count: number;
+  /** How many of them have not been replayed. */
+  open: number;
   firstAt: Date;
   lastAt: Date;
   latestId: number;
+}
+
+/** Which dead letters are grouped. */
+export interface DeadLetterGroupFilter {
+  since?: Date;
+  queue?: string;
+  task?: AnyTask | string;
+  /** Only those that have been replayed, or that have not. */
+  replayed?: boolean;
+  limit?: number;
+  signal?: AbortSignal;
 }
 
 interface Signal {
@@ -66,13 +79,12 @@ export class DeadLetters {
   }
 
   /** The same failures together: one group per task, reason and kind of error, the latest first. */
-  groups(
-    filter: { since?: Date; queue?: string; task?: AnyTask | string; limit?: number; signal?: AbortSignal } = {},
-  ): Listing<DeadLetterGroup> {
+  groups(filter: DeadLetterGroupFilter = {}): Listing<DeadLetterGroup> {
     const query = defined({
       since: filter.since?.toISOString(),
       queue_name: filter.queue,
       task_name: typeof filter.task === 'object' ? filter.task.name : filter.task,
+      replayed: filter.replayed,
       limit: listQuery(defined({ limit: filter.limit })).limit,
     });
     return listing(filter.limit, async (cursor) => {
@@ -114,6 +126,7 @@ function groupOf(group: Wire.DeadLetterGroup): DeadLetterGroup {
     reason: group.reason,
     message: group.message,
     count: group.count,
+    open: group.open,
     firstAt: new Date(group.first_at),
     lastAt: new Date(group.last_at),
     latestId: group.latest_id,

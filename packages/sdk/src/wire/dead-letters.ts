@@ -30,6 +30,7 @@ export interface DeadLetterGroup {
   reason: DeadLetterReason;
   message: string | null;
   count: number;
+  open: number;
   first_at: string;
   last_at: string;
   latest_id: number;

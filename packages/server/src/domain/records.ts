@@ -207,6 +207,7 @@ export interface DeadLetterGroupRecord {
   readonly reason: DeadLetterReason;
   readonly message: string | null;
   readonly count: number;
+  readonly open: number;
   readonly first_at: Instant;
   readonly last_at: Instant;
   readonly latest_id: number;

@@ -192,8 +192,9 @@ export interface StatementParameters {
   };
   'jobs/dead-letters.sql': {
     dead_letter: 'id';
-    dead_letter_groups: 'tenant' | 'max_known' | 'since' | 'queue' | 'task' | 'after_at' | 'after_id' | 'max_groups';
-    dead_letter_groups_of: 'ids' | 'tenant' | 'since' | 'queue';
+    dead_letter_groups:
+      'tenant' | 'max_known' | 'since' | 'queue' | 'replayed' | 'task' | 'after_at' | 'after_id' | 'max_groups';
+    dead_letter_groups_of: 'ids' | 'tenant' | 'since' | 'queue' | 'replayed';
     metadata_of_job: 'tenant' | 'id';
     replay: 'suffix' | 'id' | 'metadata';
   };

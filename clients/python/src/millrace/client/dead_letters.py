@@ -58,6 +58,7 @@ class DeadLetters:
         since: datetime | None = None,
         queue: str | None = None,
         task: BaseTask[..., Any] | str | None = None,
+        replayed: bool | None = None,
         limit: int | None = None,
     ) -> Listing[DeadLetterGroup]:
         """The same failures together: one group per task, reason and kind of error, the latest first."""
@@ -66,6 +67,7 @@ class DeadLetters:
             "since": None if since is None else instant(since),
             "queue_name": queue,
             "task_name": task_name(task),
+            "replayed": replayed,
         }
         return Listing("groups", limit, lambda cursor: self._session.read("/dlq/groups", {**query, "cursor": cursor}))
 

@@ -270,6 +270,7 @@ class DeadLetterGroup(TypedDict):
     reason: DeadLetterReason
     message: str | None
     count: int
+    open: int
     first_at: str
     last_at: str
     latest_id: int

@@ -41,7 +41,7 @@ export function useAttention(span: string, options: Options = {}): ToAttend {
   const queues = useRead<Queues>('/queues', { ...always, ...(pollMs !== undefined && { pollMs }) });
   const groups = useRead<DeadLetterGroups>('/dlq/groups', {
     ...always,
-    query: { limit: GROUPS_MAX },
+    query: { limit: GROUPS_MAX, replayed: false },
     since: sinceOf('since', span),
     pollMs: pollMs ?? GROUPS_POLL_MS,
   });

@@ -24,20 +24,16 @@ export default function DeadLettersPage(): ReactNode {
             Entries
           </button>
         </div>
-        {isList && (
-          <>
-            <SelectFilter
-              name="replayed"
-              label="Replayed"
-              any="open and replayed"
-              options={[
-                ['false', 'open'],
-                ['true', 'replayed'],
-              ]}
-            />
-            <SelectFilter name="reason" label="Reason" any="any reason" options={Object.entries(REASONS)} />
-          </>
-        )}
+        <SelectFilter
+          name="replayed"
+          label="Replayed"
+          any="open and replayed"
+          options={[
+            ['false', 'open'],
+            ['true', 'replayed'],
+          ]}
+        />
+        {isList && <SelectFilter name="reason" label="Reason" any="any reason" options={Object.entries(REASONS)} />}
         <TextFilter name="task_name" label="Task" placeholder="Task" first />
         <TextFilter name="queue_name" label="Queue" placeholder="Queue" />
         <SpanFilter />

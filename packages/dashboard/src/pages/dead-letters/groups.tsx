@@ -4,6 +4,7 @@ import { useRead } from '../../api/hooks.js';
 import { BulkDialog } from '../../components/dialogs/bulk.js';
 import { Empty, Loaded } from '../../components/notes.js';
 import { Pager } from '../../components/tables/pager.js';
+import { State } from '../../components/state.js';
 import { Table, type Column } from '../../components/tables/table.js';
 import { Time } from '../../components/time.js';
 import { curlOf } from '../../api/curl.js';
@@ -18,12 +19,12 @@ import { Link } from '../../components/links.js';
 
 /** What broke: entries of one task, one reason and one kind of error together, the newest first. */
 export function GroupList(): ReactNode {
-  const [{ task_name, queue_name, since, cursor }] = useAddress();
+  const [{ task_name, queue_name, replayed, since, cursor }] = useAddress();
   const read = useRead<DeadLetterGroups>('/dlq/groups', {
-    query: { task_name, queue_name, cursor },
+    query: { task_name, queue_name, replayed, cursor },
     since: sinceOf('since', since),
   });
-  const isFiltered = [task_name, queue_name, since].some((filter) => filter !== undefined);
+  const isFiltered = [task_name, queue_name, replayed, since].some((filter) => filter !== undefined);
   return (
     <>
       <Loaded read={read} what="Groups">
@@ -93,6 +94,7 @@ function GroupTable({ groups }: { readonly groups: readonly DeadLetterGroup[] })
           rows={groups}
           columns={columns}
           idOf={(row) => row.fingerprint}
+          rowClass={(row) => (openOf(row) === 0 ? 'gone' : undefined)}
           onOpen={open}
         />
       </div>
@@ -104,9 +106,9 @@ function GroupTable({ groups }: { readonly groups: readonly DeadLetterGroup[] })
 const describing = (scope: Scope): readonly Column<DeadLetterGroup>[] => [
   {
     key: 'count',
-    title: 'Count',
+    title: 'Open',
     numeric: true,
-    cell: ({ count }) => <span className="group-count">{number(count)}</span>,
+    cell: (group) => <Count group={group} />,
   },
   {
     key: 'what',
@@ -132,6 +134,22 @@ const WHEN: readonly Column<DeadLetterGroup>[] = [
   { key: 'last', title: 'Last', numeric: true, cell: ({ last_at }) => <Time at={last_at} /> },
 ];
 
+/** How many are to be looked at: what was replayed is not, and says so. */
+function Count({ group }: { readonly group: DeadLetterGroup }): ReactNode {
+  const { count } = group;
+  const open = openOf(group);
+  if (open === 0) return <span className="quiet">{number(count)}</span>;
+  return (
+    <>
+      <span className="group-count">{number(open)}</span>
+      {open < count && <div className="quiet group-of">of {number(count)}</div>}
+    </>
+  );
+}
+
+/** Servers of earlier versions do not say. */
+const openOf = ({ open, count }: Pick<DeadLetterGroup, 'count'> & { readonly open?: number }): number => open ?? count;
+
 interface GroupActionsProps {
   readonly group: DeadLetterGroup;
   /** Undefined for those who may not. */
@@ -143,10 +161,14 @@ const GroupActions = ({ group, onReplay }: GroupActionsProps): ReactNode => (
     <Link className="button small" to={`/dead-letters/${group.latest_id}`} aria-label={`Latest of ${group.task_name}`}>
       Latest
     </Link>
-    {onReplay !== undefined && (
-      <button type="button" className="button small" onClick={onReplay}>
-        Replay {number(group.count)}…
-      </button>
+    {openOf(group) === 0 ? (
+      <State state="replayed" />
+    ) : (
+      onReplay !== undefined && (
+        <button type="button" className="button small" onClick={onReplay}>
+          Replay {number(openOf(group))}…
+        </button>
+      )
     )}
   </span>
 );

@@ -10,13 +10,17 @@ const groups: Route = (request) => {
   const wanted = store.deadLetters
     .filter((letter) => since === null || Date.parse(letter.created_at) >= Date.parse(since))
     .filter((letter) => (queue ?? letter.queue_name) === letter.queue_name)
-    .filter((letter) => (task ?? letter.task_name) === letter.task_name);
+    .filter((letter) => (task ?? letter.task_name) === letter.task_name)
+    .filter(
+      ({ replayed_at: at }) => query.replayed === undefined || (at !== null) === parameter.truth(query, 'replayed'),
+    );
   const found = new Map<string, Wire.DeadLetterGroup>();
-  for (const { fingerprint, task_name, reason, error_message, created_at, id } of wanted) {
+  for (const { fingerprint, task_name, reason, error_message, created_at, id, replayed_at } of wanted) {
     const before = found.get(fingerprint);
     found.delete(fingerprint);
     found.set(fingerprint, {
       ...{ fingerprint, task_name, reason, message: errorKind(error_message), count: (before?.count ?? 0) + 1 },
+      open: (before?.open ?? 0) + Number(replayed_at === null),
       ...{ first_at: before?.first_at ?? created_at, last_at: created_at, latest_id: id },
     });
   }

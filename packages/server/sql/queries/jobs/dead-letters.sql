@@ -7,7 +7,8 @@ FROM millrace.dead_letters d WHERE d.id = :id;
 
 -- name: dead_letter_groups
 -- Goes from fingerprint to fingerprint along their index, so it costs two probes per group and not the entries of the
--- groups; then counts those of the page. The groups come by their newest entry, among those since :since on :queue.
+-- groups; then counts those of the page. The groups come by their newest entry, among those since :since on :queue,
+-- :replayed or not: of a group that was replayed as a whole, each entry is looked at to find none.
 -- If the tenant has more than :max_known groups, that is all it says (`too_many`): then entries are walked instead.
 WITH RECURSIVE known AS (
   SELECT 1 AS n, (
@@ -28,6 +29,7 @@ WITH RECURSIVE known AS (
     SELECT d.task, d.reason, d.error, d.created_at, d.id FROM millrace.dead_letters d
     WHERE d.tenant = :tenant AND d.fingerprint = known.fingerprint
       AND (:since::timestamptz IS NULL OR d.created_at >= :since) AND (:queue::text IS NULL OR d.queue = :queue)
+      AND (:replayed::bool IS NULL OR (d.replayed_at IS NOT NULL) = :replayed)
     ORDER BY d.created_at DESC, d.id DESC LIMIT 1
   ) AS newest
   WHERE NOT (SELECT too_many FROM bound) AND (:task::text IS NULL OR newest.task = :task)
@@ -52,11 +54,14 @@ ORDER BY grouped.last_at DESC, grouped.latest_id DESC;
 
 -- fragment: groups_of_the_page
   SELECT page.fingerprint, page.task, page.reason, millrace.error_kind(page.error) AS message,
-         counted.count, counted.first_at, page.created_at AS last_at, page.id AS latest_id
+         counted.count, counted.open, counted.first_at, page.created_at AS last_at, page.id AS latest_id
   FROM page, LATERAL (
-    SELECT count(*)::float8 AS count, min(d.created_at) AS first_at FROM millrace.dead_letters d
+    SELECT count(*)::float8 AS count, (count(*) FILTER (WHERE d.replayed_at IS NULL))::float8 AS open,
+           min(d.created_at) AS first_at
+    FROM millrace.dead_letters d
     WHERE d.tenant = :tenant AND d.fingerprint = page.fingerprint
       AND (:since::timestamptz IS NULL OR d.created_at >= :since) AND (:queue::text IS NULL OR d.queue = :queue)
+      AND (:replayed::bool IS NULL OR (d.replayed_at IS NOT NULL) = :replayed)
   ) AS counted
 
 -- name: metadata_of_job

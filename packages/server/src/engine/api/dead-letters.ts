@@ -10,6 +10,8 @@ export interface DeadLetterGroupsQuery {
   readonly since: Instant | null;
   readonly queue: string | null;
   readonly task: string | null;
+  /** Null: whether they were replayed or not. */
+  readonly replayed: boolean | null;
   readonly limit: number;
   readonly cursor: string | null;
 }

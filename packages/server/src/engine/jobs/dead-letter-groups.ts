@@ -21,7 +21,7 @@ const sql = loadStatements('jobs/dead-letters.sql');
 /** How many groups are looked at for a page. */
 const MAX_KNOWN = 5_000;
 
-interface GroupRow extends Pick<DeadLetterGroupRecord, 'fingerprint' | 'reason' | 'message' | 'count'> {
+interface GroupRow extends Pick<DeadLetterGroupRecord, 'fingerprint' | 'reason' | 'message' | 'count' | 'open'> {
   readonly task: string;
   readonly first_at: string;
   readonly last_at: string;
@@ -46,7 +46,7 @@ export async function readGroups(
 async function knownGroups(
   db: Database,
   tenant: string,
-  { since, queue, task, limit }: DeadLetterGroupsQuery,
+  { since, queue, task, replayed, limit }: DeadLetterGroupsQuery,
   after: DeadLetterPlace | null,
 ): Promise<readonly DeadLetterGroupRecord[] | null> {
   const statement = sql.dead_letter_groups({
@@ -54,6 +54,7 @@ async function knownGroups(
     since,
     queue,
     task,
+    replayed,
     after_at: after?.createdAt ?? null,
     after_id: after?.id ?? null,
     max_groups: limit + 1,
@@ -74,15 +75,16 @@ function pageOf(found: readonly DeadLetterGroupRecord[], limit: number): DeadLet
 async function walkToGroups(
   db: Database,
   tenant: string,
-  { since, queue, task, limit }: DeadLetterGroupsQuery,
+  { since, queue, task, replayed, limit }: DeadLetterGroupsQuery,
   after: DeadLetterPlace | null,
 ): Promise<DeadLetterGroupPage> {
-  const filter = { tenant, queue, task, createdAfter: since };
+  const filter = { tenant, queue, task, replayed, createdAfter: since };
   const walk = { ...searchByCreation, scan: (scan: Scan<DeadLetterPlace>): TenantRead => scanGroups(filter, scan) };
   const { hits, stop } = await search(db, walk, { ascending: false, after, limit: limit + 1, offset: 0 });
   const places = hits.slice(0, limit);
   const ids = int8Array(places.map(({ id }) => id));
-  const rows = await db.read<GroupRow>({ tenant, statement: sql.dead_letter_groups_of({ tenant, ids, since, queue }) });
+  const statement = sql.dead_letter_groups_of({ tenant, ids, since, queue, replayed });
+  const rows = await db.read<GroupRow>({ tenant, statement });
   const end = hits.length > limit ? places.at(-1) : stop?.at;
   return {
     groups: rows.map(toGroup),
@@ -99,6 +101,7 @@ const toGroup = (row: GroupRow): DeadLetterGroupRecord => ({
   reason: row.reason,
   message: row.message,
   count: row.count,
+  open: row.open,
   first_at: toInstant(row.first_at),
   last_at: toInstant(row.last_at),
   latest_id: Number(row.latest_id),

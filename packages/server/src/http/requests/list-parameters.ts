@@ -58,6 +58,9 @@ export function listQuery(query: QueryParameters): ListQuery {
   };
 }
 
+const truthOrNull = (query: QueryParameters, name: string): boolean | null =>
+  query[name] === undefined ? null : read.truth(query, name);
+
 const pageLimit = (query: QueryParameters): number => read.wholeNumber(query, 'limit', PAGE_LIMITS);
 
 export function queueListQuery(query: QueryParameters): CursorQuery {
@@ -80,7 +83,7 @@ export function jobListQuery(query: QueryParameters): JobListQuery {
     statuses: read.someOf(query, 'status', JOB_STATUSES),
     queue: read.text(query, 'queue'),
     task: read.text(query, 'task'),
-    due: query.due === undefined ? null : read.truth(query, 'due'),
+    due: truthOrNull(query, 'due'),
     error: errorSearch(query),
     metadata: metadataField(query),
     workflowId: read.text(query, 'workflow_id'),
@@ -140,7 +143,7 @@ export function deadLetterListQuery(query: QueryParameters): DeadLetterListQuery
     queue: read.text(query, 'queue_name'),
     task: read.text(query, 'task_name'),
     reason: read.oneOf(query, 'reason', DEAD_LETTER_REASONS),
-    replayed: query.replayed === undefined ? null : read.truth(query, 'replayed'),
+    replayed: truthOrNull(query, 'replayed'),
     jobId: read.text(query, 'job_id'),
     fingerprint: read.text(query, 'fingerprint'),
   };
@@ -151,6 +154,7 @@ export function deadLetterGroupsQuery(query: QueryParameters): DeadLetterGroupsQ
     since: read.instant(query, 'since'),
     queue: read.text(query, 'queue_name'),
     task: read.text(query, 'task_name'),
+    replayed: truthOrNull(query, 'replayed'),
     limit: pageLimit(query),
     cursor: read.text(query, 'cursor'),
   };

@@ -35,17 +35,22 @@ export function scanDeadLetters(filter: TenantDeadLetterFilter, scan: Scan<DeadL
 }
 
 /** What a list of groups chooses entries by. */
-export type GroupFilter = Pick<TenantDeadLetterFilter, 'tenant' | 'queue' | 'task' | 'createdAfter'>;
+export type GroupFilter = Pick<TenantDeadLetterFilter, 'tenant' | 'queue' | 'task' | 'replayed' | 'createdAfter'>;
 
-/** The newest entries of groups: those that no other entry of their group follows, on the same queue. */
-export function scanGroups({ tenant, queue, task, createdAfter }: GroupFilter, scan: Scan<DeadLetterAt>): TenantRead {
-  const filter = { ...EVERY_ENTRY, tenant, queue, task, createdAfter };
+/**
+ * The newest entries of groups: those that no other entry of their group follows, on the same queue and replayed or not
+ * as they are, where that is asked for.
+ */
+export function scanGroups(wanted: GroupFilter, scan: Scan<DeadLetterAt>): TenantRead {
+  const filter = { ...EVERY_ENTRY, ...wanted };
+  const { queue, replayed } = filter;
   const conditions = conditionsOf(filter, scan);
   const { fits, parameters } = conditions;
   const onQueue = queue === null ? '' : `AND later.queue = ${parameters.add(queue)}`;
+  const alike = replayed === null ? '' : `AND ${isReplayed('later', replayed)}`;
   const isNewest = `NOT EXISTS (
     SELECT FROM millrace.dead_letters later
-    WHERE later.tenant = w.tenant AND later.fingerprint = w.fingerprint ${onQueue}
+    WHERE later.tenant = w.tenant AND later.fingerprint = w.fingerprint ${onQueue} ${alike}
       AND (later.created_at, later.id) > (w.created_at, w.id)
   )`;
   return scanFor('look_for_groups', filter, scan, { ...conditions, fits: [...fits, isNewest] });
@@ -102,6 +107,9 @@ function inOrder(table: string, { ascending }: Pick<ListWindow, 'ascending'>): s
   return `ORDER BY ${table}.created_at ${order}, ${table}.id ${order}`;
 }
 
+const isReplayed = (table: string, replayed: boolean): string =>
+  `${table}.replayed_at IS ${replayed ? 'NOT NULL' : 'NULL'}`;
+
 /** `where` is what an index serves, `fits` what is left to look at. */
 interface Conditions {
   readonly where: readonly string[];
@@ -129,6 +137,6 @@ function conditionsOf(
   named(filter.queue, (name) => `w.queue = ${name}`, fits);
   named(filter.task, (name) => `w.task = ${name}`, fits);
   named(filter.reason, (name) => `w.reason = ${name}::millrace.dead_reason`, fits);
-  if (filter.replayed !== null) fits.push(`w.replayed_at IS ${filter.replayed ? 'NOT NULL' : 'NULL'}`);
+  if (filter.replayed !== null) fits.push(isReplayed('w', filter.replayed));
   return { where, fits, parameters };
 }

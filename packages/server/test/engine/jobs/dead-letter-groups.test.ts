@@ -125,6 +125,7 @@ describe('dead letters', async () => {
           reason: 'max_attempts_exceeded',
           message: 'order <n> has <n> items',
           count: 1,
+          open: 1,
           first_at: retried.created_at,
           last_at: retried.created_at,
           latest_id: retried.id,
@@ -136,6 +137,7 @@ describe('dead letters', async () => {
           reason: 'non_retryable',
           message: 'order <id> has <n> items',
           count: 2,
+          open: 2,
           first_at: first.created_at,
           last_at: second.created_at,
           latest_id: second.id,
@@ -162,6 +164,27 @@ describe('dead letters', async () => {
       const [inQueue] = await groups(`${of}&queue_name=${queue}`);
       expect(inQueue).toMatchObject({ first_at: first.created_at, last_at: third.created_at, latest_id: third.id });
       expect(await groups(of, b)).toEqual([]);
+    });
+
+    it('say what is open in them, and are chosen by whether they were replayed', async () => {
+      const queue = newQueue();
+      const first = await bury(queue, { task: 'half' });
+      const second = await bury(queue, { task: 'half' });
+      const alone = await bury(queue, { task: 'whole' });
+      for (const { id } of [second, alone]) expect((await a.post(`/api/v1/dlq/${id}/replay`)).status).toBe(201);
+      const shown = async (query: string): Promise<unknown[]> =>
+        (await groups(`queue_name=${queue}${query}`)).map((group) => [
+          ...[group.task_name, group.count, group.open, group.latest_id],
+        ]);
+      expect(await shown('')).toEqual([
+        ['whole', 1, 0, alone.id],
+        ['half', 2, 1, second.id],
+      ]);
+      expect(await shown('&replayed=false')).toEqual([['half', 1, 1, first.id]]);
+      expect(await shown('&replayed=true')).toEqual([
+        ['whole', 1, 0, alone.id],
+        ['half', 1, 0, second.id],
+      ]);
     });
 
     it('come page by page, the one with the newest entry first', async () => {

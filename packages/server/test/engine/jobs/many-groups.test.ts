@@ -58,6 +58,31 @@ describe('groups of a tenant whose errors are all different', async () => {
     },
   );
 
+  it('are found by whether they were replayed, by what is left of them', async () => {
+    await database.query(
+      `UPDATE millrace.dead_letters SET replayed_at = now(), replay_job_id = gen_random_uuid()
+       WHERE task = 'odd' AND (error = 'w' OR created_at > now() - interval '5500 seconds')`,
+    );
+    const found = async (replayed: boolean) =>
+      groupsOf(await pagesOf(`task_name=odd&replayed=${replayed}&limit=3`)).map(({ message, count, open }) => [
+        ...[message, count, open],
+      ]);
+    expect(await found(false)).toEqual([
+      ['x', 4, 4],
+      ['y', 4, 4],
+      ['z', 4, 4],
+      ['v', 4, 4],
+    ]);
+    expect(await found(true)).toEqual([
+      ['w', 5, 0],
+      ['x', 1, 0],
+      ['y', 1, 0],
+      ['z', 1, 0],
+      ['v', 1, 0],
+    ]);
+    await database.query('UPDATE millrace.dead_letters SET replayed_at = NULL, replay_job_id = NULL');
+  });
+
   it('say how far the search got where it reached its bound', async () => {
     const pages = await pagesOf('task_name=odd');
     const searched = pages.flatMap(({ searched_to: to }) => (to === undefined ? [] : [Date.parse(to)]));
