@@ -1,5 +1,6 @@
 import type { Series } from '@millrace/contract';
 import { roughly } from './format.js';
+import { wholeSteps } from './series.js';
 
 /** How fast jobs come into a queue and leave it, by the minute. */
 export interface Flow {
@@ -10,11 +11,12 @@ export interface Flow {
 /** Long enough to be steady, short enough to be about now. */
 const WINDOW_SECS = 300;
 
-/** Of the last five minutes. The last step is still being written. */
-export function flowOf({ step_secs, columns }: Series): Flow {
+/** Of the last five minutes, without what is still being written. */
+export function flowOf({ from, step_secs, columns }: Series, now: number): Flow {
   const steps = Math.max(1, Math.round(WINDOW_SECS / step_secs));
+  const end = wholeSteps(Date.parse(from), step_secs, columns.created.length, now);
   const perMinute = (values: readonly number[]): number => {
-    const window = values.slice(-steps - 1, -1);
+    const window = values.slice(Math.max(0, end - steps), end);
     const total = window.reduce((sum, n) => sum + n, 0);
     return window.length === 0 ? 0 : (total * 60) / (window.length * step_secs);
   };

@@ -132,7 +132,7 @@ describe.skipIf(!hasBrowser)('the overview of the dashboard', async () => {
     await plot.getByText('up to 23 d').waitFor();
     expect(await plot.locator('.outlier').count()).toBe(1);
     expect(await plot.locator('.mark').first().textContent()).toBe('0 s');
-    expect(await plot.getByText('4 s').count()).toBe(1);
+    expect(await plot.getByText('3 s').count()).toBe(1);
     // A value with nothing on either side has a mark of its own.
     expect(await plot.locator('circle.point').count()).toBe(1);
     const areWithin = plot.evaluate((svg) => {
@@ -143,6 +143,44 @@ describe.skipIf(!hasBrowser)('the overview of the dashboard', async () => {
       });
     });
     expect(await areWithin).toBe(true);
+  });
+
+  test('the slowest job of a quiet service is marked; what went on for a while is shown as a whole', async () => {
+    const quiet = seriesOf({
+      wait_p50: (index) => (index % 60 === 30 ? (index === 150 ? 40 : 0.2) : null),
+      wait_p99: (index) => (index % 60 === 30 ? (index === 150 ? 40 : 0.3) : null),
+    });
+    let series = quiet;
+    const page = await overview({ '/series': () => series });
+    const plot = page.getByRole('img', { name: /^Waiting time: .*at most 40 s/ });
+    await plot.getByText('up to 40 s').waitFor();
+    expect(await plot.getByText('500 ms').count()).toBe(1);
+    // As high as the others, but for minutes.
+    series = seriesOf({
+      wait_p50: (index) => (index >= 150 && index < 160 ? 40 : 0.2),
+      wait_p99: (index) => (index >= 150 && index < 160 ? 40 : 0.3),
+    });
+    await page.reload();
+    await plot.getByText('40 s', { exact: true }).waitFor();
+    expect(await plot.locator('.outlier').count()).toBe(0);
+  });
+
+  test('what is not complete is drawn as such, and no line falls to it', async () => {
+    const series = seriesOf({ created: () => 4, completed: (index) => (index === STEPS - 1 ? 1 : 4) });
+    const page = await overview({ '/series': () => series, '/queues': () => ({ queues: [stuck('mail', 5)] }) });
+    const plot = page.getByRole('img', { name: /^Jobs per 1 min/ });
+    const bars = await plot
+      .locator('rect.bar')
+      .evaluateAll((all) => all.map((bar) => bar.classList.contains('partly')));
+    expect(bars.at(-1)).toBe(true);
+    expect(bars.slice(2, -2)).not.toContain(true);
+    const ends = (path: string): number[] => [...path.matchAll(/[ML][\d.]+ ([\d.]+)/g)].map(([, y]) => Number(y));
+    const across = ends((await plot.locator('path.line').getAttribute('d')) ?? '');
+    expect(new Set(across).size).toBe(1);
+    const lines = page.locator('.cards .tile', { hasText: 'Completed' }).or(page.locator('[data-row="mail"]'));
+    for (const line of await lines.locator('.sparkline path.line').all())
+      expect(new Set(ends((await line.getAttribute('d')) ?? '')).size).toBe(1);
+    expect(await lines.locator('.sparkline').count()).toBe(2);
   });
 
   test('a job that was due before it existed has waited since it existed', async () => {

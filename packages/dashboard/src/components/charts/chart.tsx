@@ -25,7 +25,7 @@ interface ChartProps {
 /** Times over time, as lines. What is far above all else is marked at the upper edge instead of flattening the rest. */
 export function Chart({ title, from, stepMs, lines, format }: ChartProps): ReactNode {
   const steps = Math.max(...lines.map(({ values }) => values.length), 1);
-  const top = secondsTop(lines.flatMap(({ values }) => values.filter((value) => value !== null)));
+  const top = secondsTop(lines.map(({ values }) => values));
   const entries = lines.map(({ name, tone, dash, values }) => ({
     name,
     className: `tone-${tone}`,
@@ -158,7 +158,7 @@ function summary(lines: readonly Line[], format: (value: number) => string): str
 }
 
 interface SparklineProps {
-  readonly values: readonly number[];
+  readonly values: readonly (number | null)[];
   /** Also shown on hover. */
   readonly label: string;
   readonly tone?: Tone;
@@ -171,7 +171,7 @@ const HIGH = 24;
 
 /** A small line without axes, for a cell of a table or a card. */
 export function Sparkline({ values, label, tone = 'accent', isDecoration = false }: SparklineProps): ReactNode {
-  const top = Math.max(1, ...values);
+  const top = Math.max(0, ...values.filter((value) => value !== null)) || 1;
   const x: Place = (index) => 2 + (index / Math.max(values.length - 1, 1)) * (WIDE - 4);
   const y: Place = (value) => HIGH - 2 - (value / top) * (HIGH - 5);
   const drawing = (

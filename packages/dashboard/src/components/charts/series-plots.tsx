@@ -1,6 +1,7 @@
 import type { Series } from '@millrace/contract';
 import type { ReactNode } from 'react';
 import { useRead, type Since } from '../../api/hooks.js';
+import { serverNow } from '../../lib/clock.js';
 import { duration, number } from '../../lib/format.js';
 import { Chart, type Line } from './chart.js';
 import { barsOf } from './scale.js';
@@ -28,7 +29,12 @@ export function SeriesPlots({ query, since, keepPrevious = true, timesTitle, tim
   return (
     <Loaded read={series} what="Plots" shape="plot">
       {({ from, step_secs, columns }) => {
-        const { sums, longest, ...bars } = barsOf(Date.parse(from), step_secs, columns.created.length);
+        const { sums, longest, whole, ...bars } = barsOf(
+          Date.parse(from),
+          step_secs,
+          columns.created.length,
+          serverNow(),
+        );
         const created = sums(columns.created);
         const lines = times(columns).map((line) => ({ ...line, values: longest(line.values) }));
         return (
@@ -38,6 +44,7 @@ export function SeriesPlots({ query, since, keepPrevious = true, timesTitle, tim
                 title={`Jobs per ${duration(bars.stepMs)}`}
                 {...bars}
                 steps={created.length}
+                whole={whole}
                 format={number}
                 layers={[
                   { name: 'completed', tone: 'green', values: sums(columns.completed) },

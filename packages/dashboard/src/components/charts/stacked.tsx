@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { Tone } from '../../lib/states.js';
 import { linePath } from './chart.js';
 import { Frame } from './frame.js';
-import { niceTop } from './scale.js';
+import { niceTop, type Whole } from './scale.js';
 import './stacked.css';
 
 export interface Layer {
@@ -20,6 +20,8 @@ interface StackedProps {
   readonly from: number;
   readonly stepMs: number;
   readonly steps: number;
+  /** The others are not complete: they are drawn as such. */
+  readonly whole: Whole;
   /** From the bottom up; at most LAYERS_MAX. */
   readonly layers: readonly Layer[];
   /** On top of them, in grey: what has no layer of its own. */
@@ -30,7 +32,7 @@ interface StackedProps {
 }
 
 /** What adds up to a whole, over time: bars of as many parts as there are layers. */
-export function Stacked({ title, from, stepMs, steps, layers, rest, line, format }: StackedProps): ReactNode {
+export function Stacked({ title, from, stepMs, steps, whole, layers, rest, line, format }: StackedProps): ReactNode {
   const all = [
     ...layers.map((layer, index) => ({
       ...layer,
@@ -63,6 +65,7 @@ export function Stacked({ title, from, stepMs, steps, layers, rest, line, format
         return (
           <>
             {totals.map((_, index) => {
+              const partly = isWhole(whole, index) ? '' : ' partly';
               let below = 0;
               return all.map(({ name, className, values }) => {
                 const n = values[index] ?? 0;
@@ -72,7 +75,7 @@ export function Stacked({ title, from, stepMs, steps, layers, rest, line, format
                 return (
                   <rect
                     key={`${index} ${name}`}
-                    className={`bar ${className}`}
+                    className={`bar ${className}${partly}`}
                     x={x(index) - step / 2 + gap / 2}
                     width={Math.max(step - gap, 0.5)}
                     y={y(below)}
@@ -81,13 +84,21 @@ export function Stacked({ title, from, stepMs, steps, layers, rest, line, format
                 );
               });
             })}
-            {line !== undefined && <path className="line tone-plain thin" d={linePath(line.values, x, y)} />}
+            {line !== undefined && (
+              <path className="line tone-plain thin" d={linePath(wholeOf(line.values, whole), x, y)} />
+            )}
           </>
         );
       }}
     </Frame>
   );
 }
+
+const isWhole = ([first, end]: Whole, index: number): boolean => index >= first && index < end;
+
+/** A line that fell to what there is of a bar would say that less happened. */
+const wholeOf = (values: readonly number[], whole: Whole): (number | null)[] =>
+  values.map((value, index) => (isWhole(whole, index) ? value : null));
 
 const LineSign = (): ReactNode => (
   <svg width="16" height="8" aria-hidden="true">

@@ -1,6 +1,7 @@
 import type { QueueDepth, Series } from '@millrace/contract';
 import { useMemo, type ReactNode } from 'react';
 import { useRead, type Read } from '../../api/hooks.js';
+import { serverNow } from '../../lib/clock.js';
 import { pausedFor } from '../../lib/attention.js';
 import { drainWords, flowOf, rateWords } from '../../lib/flow.js';
 import { number, roughly } from '../../lib/format.js';
@@ -9,6 +10,7 @@ import { sizeOf } from '../../lib/held.js';
 import { seenQueues } from '../../lib/seen-queues.js';
 import { useWho } from '../../session/session.js';
 import { Sparkline } from '../charts/chart.js';
+import { barsOf } from '../charts/scale.js';
 import { QueueLink, queuePlace } from '../links.js';
 import { State } from '../state.js';
 import { heldColumns } from './held-columns.js';
@@ -124,7 +126,7 @@ const useHour = (queue: string): Read<Series> => useRead<Series>('/series', { qu
 function InAndOut({ queue }: { readonly queue: string }): ReactNode {
   const { data } = useHour(queue);
   if (data === undefined) return null;
-  const flow = flowOf(data);
+  const flow = flowOf(data, serverNow());
   if (flow.in === 0 && flow.out === 0) return <span className="quiet">–</span>;
   return (
     <span title="Jobs per minute, of the last five minutes">
@@ -136,24 +138,16 @@ function InAndOut({ queue }: { readonly queue: string }): ReactNode {
 function Drain({ queue, due }: { readonly queue: string; readonly due: number }): ReactNode {
   const { data } = useHour(queue);
   if (data === undefined || due === 0) return <span className="quiet">–</span>;
-  return drainWords(due, flowOf(data));
+  return drainWords(due, flowOf(data, serverNow()));
 }
 
 /** Ends of the last hour, minute by minute. */
 function LastHour({ queue }: { readonly queue: string }): ReactNode {
   const { data } = useHour(queue);
   if (data === undefined) return null;
-  const { columns, step_secs } = data;
+  const { columns, from, step_secs } = data;
   const ended = columns.completed.map((completed, index) => completed + (columns.failed[index] ?? 0));
-  const perMinute = inGroups(ended, Math.max(1, Math.round(60 / step_secs)));
+  const { sums, whole } = barsOf(Date.parse(from), step_secs, ended.length, serverNow());
   const total = ended.reduce((sum, n) => sum + n, 0);
-  return <Sparkline values={perMinute} label={`${number(total)} jobs ended in the last hour`} />;
-}
-
-function inGroups(values: readonly number[], length: number): number[] {
-  const groups: number[] = [];
-  for (let at = 0; at < values.length; at += length) {
-    groups.push(values.slice(at, at + length).reduce((sum, n) => sum + n, 0));
-  }
-  return groups;
+  return <Sparkline values={sums(ended).slice(...whole)} label={`${number(total)} jobs ended in the last hour`} />;
 }

@@ -6,6 +6,7 @@ import { LAYERS_MAX, Stacked } from '../../components/charts/stacked.js';
 import { Loaded } from '../../components/notes.js';
 import { Panel } from '../../components/page.js';
 import { Time } from '../../components/time.js';
+import { serverNow } from '../../lib/clock.js';
 import { duration, number } from '../../lib/format.js';
 import { useShares } from './use-shares.js';
 import { useAddress } from '../../lib/routing.js';
@@ -46,7 +47,7 @@ export function SharesPanel(): ReactNode {
 function Shares({ series }: { readonly series: AdminSeries }): ReactNode {
   const { from, step_secs, tenants, others, counted_from } = series;
   if (tenants.length === 0) return <p className="quiet">No job has ended in the last hours.</p>;
-  const { sums, longest: _, ...bars } = barsOf(Date.parse(from), step_secs, others.length);
+  const { sums, longest: _, ...bars } = barsOf(Date.parse(from), step_secs, others.length, serverNow());
   const rest = sums(others);
   return (
     <>

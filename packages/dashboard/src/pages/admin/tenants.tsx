@@ -8,6 +8,7 @@ import { Table, type Column } from '../../components/tables/table.js';
 import { heldColumns } from '../../components/tables/held-columns.js';
 import { Sparkline } from '../../components/charts/chart.js';
 import { barsOf } from '../../components/charts/scale.js';
+import { serverNow } from '../../lib/clock.js';
 import { number } from '../../lib/format.js';
 import { TenantLink } from './tenant-link.js';
 import { useShares } from './use-shares.js';
@@ -48,7 +49,7 @@ function Ended({ tenant }: { readonly tenant: string }): ReactNode {
   const { data } = useShares();
   const own = data?.tenants.find(({ tenant_id }) => tenant_id === tenant);
   if (data === undefined || own === undefined) return null;
-  const { sums } = barsOf(Date.parse(data.from), data.step_secs, own.ended.length);
+  const { sums, whole } = barsOf(Date.parse(data.from), data.step_secs, own.ended.length, serverNow());
   const total = own.ended.reduce((sum, n) => sum + n, 0);
-  return <Sparkline values={sums(own.ended)} label={`${tenant}: ${number(total)} jobs ended`} />;
+  return <Sparkline values={sums(own.ended).slice(...whole)} label={`${tenant}: ${number(total)} jobs ended`} />;
 }

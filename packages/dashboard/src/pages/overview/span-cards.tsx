@@ -8,6 +8,7 @@ import { Icon } from '../../components/icon.js';
 import { Loaded } from '../../components/notes.js';
 import { spanWords } from '../../components/tables/filters.js';
 import { sinceOf } from '../../components/since.js';
+import { serverNow } from '../../lib/clock.js';
 import { duration, number, roughly } from '../../lib/format.js';
 import type { Tone } from '../../lib/states.js';
 import { changeWords, countsOf, failureRate, waitOf } from './comparison.js';
@@ -22,7 +23,7 @@ interface Card {
   /** The same of the span before, in words; null where it is not known. */
   readonly before: string | null;
   readonly change: { readonly words: string; readonly isUp: boolean; readonly good: 'up' | 'down' | null } | null;
-  readonly line: readonly number[];
+  readonly line: readonly (number | null)[];
 }
 
 /** What happened in the chosen span, each figure beside that of the span before. */
@@ -47,7 +48,9 @@ export function SpanCards({ span }: { readonly span: string }): ReactNode {
 }
 
 function cardsOf(series: Series, earlier: Series | undefined): Card[] {
-  const { sums } = barsOf(Date.parse(series.from), series.step_secs, series.columns.created.length);
+  const { from, step_secs, columns } = series;
+  const { sums: allOf, longest, whole } = barsOf(Date.parse(from), step_secs, columns.created.length, serverNow());
+  const sums = (values: readonly number[]): number[] => allOf(values).slice(...whole);
   const counted = (
     title: string,
     column: 'created' | 'completed' | 'failed' | 'retried',
@@ -69,7 +72,7 @@ function cardsOf(series: Series, earlier: Series | undefined): Card[] {
     rateCard(series, earlier, sums),
     counted('Retried', 'retried', 'amber', 'down'),
     counted('Created', 'created', 'accent', null),
-    waitCard(series, earlier),
+    waitCard(series, earlier, longest(columns.wait_p95).slice(...whole)),
   ];
 }
 
@@ -85,11 +88,11 @@ function rateCard(series: Series, earlier: Series | undefined, sums: (values: re
   };
 }
 
-function waitCard(series: Series, earlier: Series | undefined): Card {
+function waitCard(series: Series, earlier: Series | undefined, line: Card['line']): Card {
   const now = waitOf(series);
   const before = earlier === undefined ? null : waitOf(earlier);
   return {
-    ...{ title: 'Waited, 95%', tone: 'blue', line: series.columns.wait_p95.map((wait) => wait ?? 0) },
+    ...{ title: 'Waited, 95%', tone: 'blue', line },
     figure: now === null ? '–' : shortly(now),
     before: before === null ? null : shortly(before),
     change:

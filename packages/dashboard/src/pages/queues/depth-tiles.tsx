@@ -5,6 +5,7 @@ import { Meter } from '../../components/charts/meter.js';
 import { Changed } from '../../components/changed.js';
 import { Link } from '../../components/links.js';
 import { Time } from '../../components/time.js';
+import { serverNow } from '../../lib/clock.js';
 import { drainWords, flowOf, rateWords, type Flow } from '../../lib/flow.js';
 import { byState, HELD_STATES } from '../../lib/held.js';
 import { number, roughly } from '../../lib/format.js';
@@ -22,7 +23,7 @@ export function DepthTiles({ depth, slots }: DepthTilesProps): ReactNode {
   const { queue } = depth;
   const { data } = useRead<Series>('/series', { query: { queue }, pollMs: RATE_POLL_MS, keepPrevious: false });
   const held = byState(depth);
-  const flow = data === undefined ? null : flowOf(data);
+  const flow = data === undefined ? null : flowOf(data, serverNow());
   const age = depth.oldest_pending_age_secs;
   return (
     <ul className="tiles depth" aria-label="What the queue holds">
