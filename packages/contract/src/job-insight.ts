@@ -99,6 +99,10 @@ export type Attempt = Static<typeof Attempt>;
 
 export const Attempts = Type.Object(
   {
+    first_due_at: instant({
+      description:
+        'When it was first due, or will be: its `run_at` or the end of its delay, no sooner than it existed.',
+    }),
     attempts: Type.Array(ref(Attempt), { description: 'In the order of their number.' }),
     omitted: Type.Integer({
       description:

@@ -5,7 +5,7 @@
 export type { DeadLetterFilter, DeadLetterGroup, DeadLetterGroupFilter, DeadLetters } from './client/dead-letters.js';
 export type { EndedJob, EndsOptions } from './client/job-ends.js';
 export type { LogLine, LogOptions, LogPage } from './client/job-logs.js';
-export type { Checkpoint, JobFilter, Jobs } from './client/jobs.js';
+export type { Checkpoint, JobAttempts, JobFilter, Jobs } from './client/jobs.js';
 export type { ListFilter, Listing, Page } from './client/listing.js';
 export { Millrace } from './client/millrace.js';
 export { outbox, type OutboxStartOptions } from './client/outbox.js';

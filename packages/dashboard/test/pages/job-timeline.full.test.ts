@@ -70,6 +70,23 @@ describe.skipIf(!hasBrowser)('the timeline of a job', async () => {
     expect(await line(page, /^[^#]*due/).count()).toBe(1);
   });
 
+  test('a job that was tried more than once did not wait for a worker before it was due', async () => {
+    const id = await create('due-long-ago');
+    // An hour after its creation, two minutes before its first attempt.
+    const hour = 3_600_000;
+    const at = (ms: number): string => new Date(Date.now() - ms).toISOString();
+    const database = stage.server.database;
+    await database.query('UPDATE millrace.jobs SET created_at = $2, run_at = $3 WHERE id = $1', [
+      ...[id, at(hour + 120_000), at(120_000)],
+    ]);
+    for (const name of ['w-1', 'w-2']) await fail(id, await lease('due-long-ago', name), 'no', 1);
+    const page = await stage.visit(`/jobs/${id}`);
+    await line(page, '#2').waitFor();
+    await line(page, /^[^#]*due/).waitFor();
+    const waited = line(page, '#1').locator('.timeline-wait');
+    expect(await waited.getAttribute('title')).toMatch(/^waited (2|3|4) min/);
+  });
+
   test('progress is a bar where it can be one, and what was sent otherwise', async () => {
     const id = await create('progress');
     const token = await lease('progress', 'w');

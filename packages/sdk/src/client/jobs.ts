@@ -2,7 +2,7 @@ import type { JsonObject } from '../json/object.js';
 import type { Duration } from '../shared/duration.js';
 import { defined } from '../task/policy.js';
 import { attemptOf, jobOf, whyOf, type Attempt, type Job, type Why } from '../records/jobs.js';
-import { dateOf } from '../records/dates.js';
+import { dateOf, dateOrNull } from '../records/dates.js';
 import type { AnyTask, JobHandle, OutOf } from '../task/types.js';
 import type * as Wire from '../wire/index.js';
 import { cancelJob, getJob, jobHandle } from './job-handle.js';
@@ -30,6 +30,15 @@ export interface JobFilter extends ListFilter {
   key?: string;
   /** The jobs that this one has created. */
   parentJobId?: string;
+}
+
+/** The deliveries of a job. */
+export interface JobAttempts {
+  /** When it was first due, or will be: retries move `scheduledAt`. Null: the server does not say. */
+  firstDueAt: Date | null;
+  attempts: Attempt[];
+  /** How many are not kept. */
+  omitted: number;
 }
 
 /** A named value that a durable job has stored. */
@@ -124,9 +133,9 @@ export class Jobs {
   }
 
   /** How its deliveries went: the first twenty and the last twenty. */
-  async attempts(id: string, { signal }: Signal = {}): Promise<{ attempts: Attempt[]; omitted: number }> {
+  async attempts(id: string, { signal }: Signal = {}): Promise<JobAttempts> {
     const body = await read<Wire.Attempts>(this.#session, `/jobs/${segment(id)}/attempts`, {}, signal);
-    return { attempts: body.attempts.map(attemptOf), omitted: body.omitted };
+    return { firstDueAt: dateOrNull(body.first_due_at), attempts: body.attempts.map(attemptOf), omitted: body.omitted };
   }
 
   /**

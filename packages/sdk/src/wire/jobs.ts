@@ -169,6 +169,7 @@ export interface Attempt {
 }
 
 export interface Attempts {
+  first_due_at: string;
   attempts: Attempt[];
   omitted: number;
 }

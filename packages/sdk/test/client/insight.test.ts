@@ -21,8 +21,9 @@ describe('what is known about jobs', () => {
       if (++tries === 1) throw new Error('first');
     });
     await workOff(stage, 'insight', [handler]);
-    const { attempts, omitted } = await stage.millrace.jobs.attempts(job.id);
+    const { firstDueAt, attempts, omitted } = await stage.millrace.jobs.attempts(job.id);
     expect(omitted).toBe(0);
+    expect(firstDueAt).toEqual((await job.get()).createdAt);
     expect(attempts.map(({ number, outcome, errorMessage }) => [number, outcome, errorMessage])).toEqual([
       [1, 'failed', 'first'],
       [2, 'completed', null],

@@ -177,6 +177,8 @@ export interface JobLogs {
 }
 
 export interface JobAttempts {
+  /** Retries move when it is due; this stays. */
+  readonly first_due_at: Instant;
   readonly attempts: readonly AttemptRecord[];
   /** How many others there were. */
   readonly omitted: number;

@@ -35,6 +35,7 @@ AttemptOutcome = Literal[
 
 
 class Attempts(TypedDict):
+    first_due_at: str
     attempts: list[Attempt]
     omitted: int
 

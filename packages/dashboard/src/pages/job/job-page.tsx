@@ -115,7 +115,7 @@ function JobView({ job, text, progress }: JobViewProps): ReactNode {
     >
       {!ended && <WhySentence id={job.id} />}
       <Timeline
-        rows={rowsOf(job, tried, checkpoints, log.lines, now)}
+        rows={rowsOf(job, tried, attempts.data?.first_due_at, checkpoints, log.lines, now)}
         progress={running}
         onShowLog={() => logPlace.current?.scrollIntoView()}
       />

@@ -46,12 +46,15 @@ export interface LoggedLine {
 export function rowsOf(
   job: Job,
   attempts: readonly Attempt[],
+  /** Undefined: the server does not say. */
+  firstDueAt: string | undefined,
   checkpoints: readonly Checkpoint[],
   lines: readonly LoggedLine[],
   now: number,
 ): Row[] {
   const created = Date.parse(job.created_at);
-  const due = dueOf(job, attempts);
+  const firstDue = firstDueAt === undefined ? dueOf(job, attempts) : Date.parse(firstDueAt);
+  const due = firstDue !== null && firstDue > created ? firstDue : null;
   const rows: Row[] = [{ kind: 'moment', key: 'created', words: 'created', state: 'created', at: created }];
   if (due !== null && attempts.length > 0)
     rows.push({ kind: 'moment', key: 'due', words: 'due', state: 'scheduled', at: due });
@@ -83,10 +86,10 @@ export function rowsOf(
   return rows;
 }
 
-/** When it was due at first, if that was later than its creation and is still known: a retry sets it anew. */
-function dueOf({ created_at, scheduled_at, status }: Job, attempts: readonly Attempt[]): number | null {
+/** When it was due at first, as far as the job itself tells: a retry sets it anew. */
+function dueOf({ scheduled_at, status }: Job, attempts: readonly Attempt[]): number | null {
   if (attempts.length > 1 || (attempts.length === 1 && (status === 'retrying' || status === 'pending'))) return null;
-  return Date.parse(scheduled_at) > Date.parse(created_at) ? Date.parse(scheduled_at) : null;
+  return Date.parse(scheduled_at);
 }
 
 const MARKS = 60;

@@ -155,6 +155,7 @@ export function makeDue(store: FakeStore, job: StoredJob): void {
   if (wait && wait.children !== null) throw new Problem('conflict', 'the job waits for its children');
   if (wait) wait.until = store.clock.text();
   job.dueAt = store.clock.now();
+  if (job.record.delivery_count === 0) job.firstDueAt = job.dueAt;
   const text = store.clock.text();
   store.change(job, { scheduled_at: text, next_retry_at: status === 'retrying' ? text : null });
 }
@@ -169,7 +170,10 @@ const rerun: Route = (request) => {
   }));
 };
 
-const attempts: Route = (request) => ok({ attempts: jobAt(request).attempts, omitted: 0 });
+const attempts: Route = (request) => {
+  const { firstDueAt, attempts: all } = jobAt(request);
+  return ok({ first_due_at: request.store.clock.text(firstDueAt), attempts: all, omitted: 0 });
+};
 
 const wait: Route = async ({ store, body, signal }) => {
   const given = checkBody<Wire.WaitRequest>(body, SHAPES.wait);

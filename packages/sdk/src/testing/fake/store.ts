@@ -26,6 +26,8 @@ export interface StoredJob {
   leaseToken: string | null;
   leaseEnds: number;
   dueAt: number;
+  /** Retries do not move it. */
+  firstDueAt: number;
   /** Its deliveries, the first one first. */
   readonly attempts: Wire.Attempt[];
   /** What its handlers wrote. */
@@ -160,7 +162,7 @@ export class FakeStore {
       config: fullConfig(config),
     };
     const job: StoredJob = {
-      ...{ record, ordinal: this.jobs.size, leaseToken: null, leaseEnds: 0, dueAt },
+      ...{ record, ordinal: this.jobs.size, leaseToken: null, leaseEnds: 0, dueAt, firstDueAt: Math.max(now, dueAt) },
       ...{ attempts: [], logs: [], checkpoints: new Map(), waits: new Map(), children: new Map() },
     };
     this.jobs.set(record.id, job);

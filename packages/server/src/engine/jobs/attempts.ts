@@ -14,6 +14,7 @@ import type { Reads } from './reads.js';
 const sql = loadStatements('jobs/attempts.sql');
 
 interface Row {
+  readonly first_due_at: string;
   readonly status: JobStatus;
   readonly latest_started_at: string | null;
   readonly completed_at: string | null;
@@ -44,7 +45,8 @@ export class Attempts {
     const attempts = rows.flatMap(writtenAttempt);
     const latest = latestAttempt(first);
     if (latest) attempts.push(latest);
-    return { attempts, omitted: Math.max(0, first.delivery_count - attempts.length) };
+    const first_due_at = toInstant(first.first_due_at);
+    return { first_due_at, attempts, omitted: Math.max(0, first.delivery_count - attempts.length) };
   }
 
   /** A job as it is shown by itself: with what is known of its last error. Costs nothing if it has none. */

@@ -126,8 +126,8 @@ function attemptJson(attempt: AttemptRecord): string {
   );
 }
 
-export const attemptsJson = ({ attempts, omitted }: JobAttempts): string =>
-  `{"attempts":[${attempts.map(attemptJson).join(',')}],"omitted":${omitted}}`;
+export const attemptsJson = ({ first_due_at, attempts, omitted }: JobAttempts): string =>
+  `{"first_due_at":"${first_due_at}","attempts":[${attempts.map(attemptJson).join(',')}],"omitted":${omitted}}`;
 
 export const endedJobsJson = ({ jobs, next, more, missed }: EndedJobsPage): string =>
   `{"jobs":[${jobs.map(jobSummaryJson).join(',')}],"next":${JSON.stringify(next)},"more":${more},"missed":${missed}}`;

@@ -64,9 +64,24 @@ describe('the attempts of a job', () => {
   it('are none before the first delivery', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue);
-    expect(await attemptsOf(id)).toEqual({ attempts: [], omitted: 0 });
+    const none = { first_due_at: (await getJob(a, id)).created_at, attempts: [], omitted: 0 };
+    expect(await attemptsOf(id)).toEqual(none);
     await cancel(a, id);
-    expect(await attemptsOf(id)).toEqual({ attempts: [], omitted: 0 });
+    expect(await attemptsOf(id)).toEqual(none);
+  });
+
+  it('tell when it was first due, whatever retries have made of that', async () => {
+    const queue = newQueue();
+    const id = await createJob(a, queue, { delay_secs: 3600, config: retried });
+    const due = (await getJob(a, id)).scheduled_at;
+    expect((await attemptsOf(id)).first_due_at).toBe(due);
+    expect((await a.post(`/api/v1/jobs/${id}/run-now`)).status).toBe(204);
+    const now = (await getJob(a, id)).scheduled_at;
+    for (const name of ['w-1', 'w-2']) await fail(worker, await leaseAs(queue, name));
+    expect((await attemptsOf(id)).first_due_at).toBe(now);
+    expect((await getJob(a, id)).scheduled_at).not.toBe(now);
+    const past = await createJob(a, queue, { run_at: '2020-01-01T00:00:00Z' });
+    expect((await attemptsOf(past)).first_due_at).toBe((await getJob(a, past)).created_at);
   });
 
   it('tell how each ended, who ran it, and what it reported', async () => {
@@ -74,6 +89,7 @@ describe('the attempts of a job', () => {
     const id = await createJob(a, queue, { config: { ...retried, retry_delay_secs: 7 } });
     const first = await leaseAs(queue, 'worker-1');
     expect(await attemptsOf(id)).toEqual({
+      first_due_at: first.job.created_at,
       attempts: [
         {
           number: 1,
