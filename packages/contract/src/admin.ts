@@ -91,7 +91,9 @@ export type AdminTenants = Static<typeof AdminTenants>;
 
 export const AdminWorkers = Type.Object(
   {
-    workers: Type.Array(ref(Worker), { description: 'Those that held jobs in the last hour, the last seen first.' }),
+    workers: Type.Array(ref(Worker), {
+      description: 'Those that held jobs in the last hour or asked for some lately, the last seen first.',
+    }),
     warnings,
   },
   { $id: 'AdminWorkers' },

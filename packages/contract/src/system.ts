@@ -175,16 +175,27 @@ export const Worker = Type.Object(
       }),
       { description: `The jobs that it has held longest, at most ${WORKER_JOBS_SHOWN}.` },
     ),
-    last_seen_at: instant({ description: 'When it last leased, extended or reported.' }),
+    first_seen_at: instant({
+      description:
+        'Since when, within the last hour, it is known: what it did is counted from then on (to five minutes).',
+    }),
+    last_seen_at: instant({ description: 'When it last asked, leased, extended or reported.' }),
     completed: Type.Integer({ description: 'Jobs that it completed in the last hour.' }),
     failed: Type.Integer({ description: 'Attempts that it reported as failed in the last hour.' }),
     expired: Type.Integer({ description: 'Its leases that expired in the last hour.' }),
     slots: nullable(
       Type.Integer({ description: 'How many jobs of the queue it can hold; null if it has not said so lately.' }),
     ),
+    in_use: nullable(
+      Type.Integer({
+        description: 'How many of `slots` are taken, by jobs of any tenant; null like `slots`. Counted up to a bound.',
+      }),
+    ),
     tasks: nullable(
       Type.Array(Type.String(), {
-        description: 'The tasks that it has handlers for; null if it has not said so lately.',
+        description:
+          'The tasks that it has handlers for; null if it has not said so lately, or has held none of the jobs that the ' +
+          'caller may see.',
       }),
     ),
   },
@@ -195,7 +206,9 @@ export type Worker = Static<typeof Worker>;
 export const Workers = Type.Object(
   {
     workers: Type.Array(ref(Worker), {
-      description: "Those that held jobs of the caller's tenant in the last hour, the last seen first.",
+      description:
+        "Those that held jobs of the caller's tenant in the last hour, and those that asked for jobs of queues where it " +
+        'has jobs and said what they can hold or know; the last seen first.',
     }),
     warnings,
   },

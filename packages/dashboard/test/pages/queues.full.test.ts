@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { ADMIN_TOKEN, startTestServer } from '../../../server/test/support/server.js';
-import { fetchWhole, hasBrowser, seriousFindings, useStage } from '../support/browser.js';
+import { hasBrowser, seriousFindings, useStage } from '../support/browser.js';
 
 /** What a tenant could write where a text is shown. */
 const PROBE = '<img src=x onerror="window.broken=1"><script>window.broken=1</script>\'"`{{x}}';
@@ -197,31 +197,58 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
   test('a worker is one row with all of its queues and what it runs; one that is gone is folded away', async () => {
     const job = await create('desk-1', 'dig');
     await create('desk-2', 'saw');
-    for (const queue of ['desk-1', 'desk-2']) {
-      await server.worker.post(`/api/v1/queues/${queue}/lease`, { worker_id: 'both', slots: 4 });
-    }
+    const ask = (queue: string, fields: object, client = server.worker) =>
+      client.post(`/api/v1/queues/${queue}/lease`, fields);
+    // Somebody who worked ten minutes ago, on a server that is gone too.
+    const other = await startTestServer({ config: { mode: 'api' }, database: server.database });
+    await ask('desk-1', { worker_id: 'gone', max_jobs: 1 }, other.worker);
+    const { body } = await other.a.get(`/api/v1/jobs/${job}`);
+    expect(body.worker_id).toBe('gone');
+    await other.stop();
+    await server.database.query(
+      `UPDATE millrace.workers SET last_seen_at = last_seen_at - interval '10 minutes' WHERE worker = 'gone'`,
+    );
+    await server.a.post(`/api/v1/jobs/${job}/cancel`);
+    const dug = await create('desk-1', 'dig');
+    for (const queue of ['desk-1', 'desk-2']) await ask(queue, { worker_id: 'both', slots: 4 });
+    await create('desk-2', 'theirs', 0, server.b);
+    await ask('desk-2', { worker_id: 'both', slots: 4 });
+    // One that is new, and has been quick; and one that has found nothing to do.
+    for (let n = 0; n < 6; n++) await create('desk-2', 'sand');
+    const leased = (await ask('desk-2', { worker_id: 'quick', slots: 6, max_jobs: 6 })).body.jobs;
+    const reports = leased.map((each: { job: { id: string }; lease_token: string }) => ({
+      ...{ job_id: each.job.id, lease_token: each.lease_token, outcome: 'failed', error: 'not yet' },
+    }));
+    await server.worker.post('/api/v1/reports', { reports });
+    await ask('desk-1', { worker_id: 'idle', slots: 3 });
+    await ask('elsewhere', { worker_id: 'stranger', slots: 3 });
+
     const page = await stage.visit('/workers?worker=both', { alone: true });
-    await page.route('**/api/v1/workers', async (route) => {
-      const answer = await (await fetchWhole(route)).json();
-      const gone = { ...answer.workers[0], worker_id: 'gone', running: 0, running_jobs: [] };
-      const running_jobs = [{ id: job, task_name: 'dig', queue: 'desk-1', started_at: new Date().toISOString() }];
-      for (const row of answer.workers) if (row.queue_name === 'desk-1') Object.assign(row, { running_jobs });
-      const workers = [...answer.workers, { ...gone, last_seen_at: new Date(Date.now() - 600_000).toISOString() }];
-      await route.fulfill({ json: { workers } });
-    });
-    const row = page.getByRole('table', { name: 'Workers', exact: true }).locator('[data-row="both"]');
+    const rowOf = (name: string) =>
+      page.getByRole('table', { name: 'Workers', exact: true }).locator(`[data-row="${name}"]`);
+    const row = rowOf('both');
     await row.waitFor();
     expect(await row.count()).toBe(1);
     expect(await row.getByRole('link', { name: /^desk-/ }).allTextContents()).toEqual(['desk-1', 'desk-2']);
-    expect(await row.locator('td[data-title="Slots"]').textContent()).toBe('2/8');
-    expect(await row.locator('td[data-title="Rate"]').textContent()).toBe('0/min');
+    const cell = (name: string, title: string): Promise<string | null> =>
+      rowOf(name).locator(`td[data-title="${title}"]`).textContent();
+    expect(await cell('both', 'Slots in use')).toBe('3/8');
+    await row.getByText('1 for other tenants').waitFor();
+    expect(await cell('both', 'Rate, last hour')).toBe('0/min');
     expect(await row.locator('td[data-title="Last seen"] time').count()).toBe(1);
+    expect(await cell('quick', 'Slots in use')).toBe('0/6');
+    // Not a tenth of a job per minute, as if it had been there for an hour; the server tells its age to five minutes.
+    expect(Number.parseFloat((await cell('quick', 'Rate, last hour')) ?? '')).toBeGreaterThanOrEqual(1);
+    expect(await cell('idle', 'Slots in use')).toBe('0/3');
+    expect(await cell('idle', 'Runs now')).toBe('nothing');
+    expect(await page.getByText('stranger').count()).toBe(0);
     await page.getByText('1 worker gone').waitFor();
     expect(await page.locator('[data-row="gone"]').isVisible()).toBe(false);
     await page.getByText('1 worker gone').click();
     await page.locator('[data-row="gone"]').waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
     await row.getByRole('link', { name: 'dig' }).click();
-    await page.waitForURL(`**/jobs/${job}`);
+    await page.waitForURL(`**/jobs/${dug}`);
   });
 
   test('a queue shows its limits: what is set for it, and how much of each key is used', async () => {
@@ -242,7 +269,8 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
     await user.getByText('2/2').waitFor();
     expect(await user.locator('td[data-title="Waiting"]').textContent()).toBe('1');
     await keys.locator('[data-row="partner"]').getByText('100 per 1 min, up to 5 at once').waitFor();
-    await page.getByText('slots in use').waitFor();
+    const slots = page.getByRole('list', { name: 'What the queue holds' }).getByTitle('By jobs of all tenants');
+    await slots.getByText('slots in use').waitFor();
     await page.getByText(/^\d of 4$/).waitFor();
     expect(await seriousFindings(page)).toEqual([]);
     // A queue without limits has no empty panel.

@@ -55,6 +55,8 @@ export interface WorkerInfo {
   running: number;
   /** Those that it has held longest, ten at most. */
   runningJobs: { id: string; task: string; queue: string; startedAt: Date }[];
+  /** What it did is counted from then on; an hour ago at most. Null: the server does not say. */
+  firstSeenAt: Date | null;
   lastSeenAt: Date;
   completed: number;
   failed: number;
@@ -62,6 +64,8 @@ export interface WorkerInfo {
   /** How many jobs of the queue it can hold, and which tasks it knows; null if it did not say lately. */
   slots: number | null;
   tasks: string[] | null;
+  /** How many of its slots are taken, by jobs of any tenant. */
+  inUse: number | null;
 }
 
 /** A key that unfinished jobs name as a limit. */
@@ -149,6 +153,7 @@ export class Queues {
   async workers({ signal }: Signal = {}): Promise<WorkerInfo[]> {
     const { workers } = await read<Wire.Workers>(this.#session, '/workers', {}, signal);
     return workers.map(({ worker_id: id, queue_name: queue, last_seen_at: lastSeenAt, ...counts }) => ({
+      ...{ firstSeenAt: dateOrNull(counts.first_seen_at), inUse: counts.in_use ?? null },
       ...{ id, queue, running: counts.running, lastSeenAt: dateOf(lastSeenAt) },
       ...{ completed: counts.completed, failed: counts.failed, expired: counts.expired },
       // A server before 0.3 leaves these out.

@@ -49,11 +49,13 @@ export interface Worker {
   queue_name: string;
   running: number;
   running_jobs: { id: string; task_name: string; queue: string; started_at: string }[];
+  first_seen_at: string;
   last_seen_at: string;
   completed: number;
   failed: number;
   expired: number;
   slots: number | null;
+  in_use: number | null;
   tasks: string[] | null;
 }
 

@@ -231,7 +231,9 @@ const workerOf = (a: Worker, b: Worker): Worker => ({
   completed: a.completed + b.completed,
   failed: a.failed + b.failed,
   expired: a.expired + b.expired,
+  first_seen_at: a.first_seen_at < b.first_seen_at ? a.first_seen_at : b.first_seen_at,
   last_seen_at: latest([a.last_seen_at, b.last_seen_at])!,
   slots: a.slots ?? b.slots,
+  in_use: a.in_use === null && b.in_use === null ? null : (a.in_use ?? 0) + (b.in_use ?? 0),
   tasks: a.tasks ?? b.tasks,
 });

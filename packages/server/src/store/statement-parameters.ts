@@ -181,6 +181,8 @@ export interface StatementParameters {
     add_workers:
       'tenants' | 'workers' | 'queues' | 'ages_secs' | 'completed' | 'failed' | 'expired' | 'max_workers' | 'max_stale';
     workers_of: 'tenant' | 'max_rows' | 'max_workers' | 'max_jobs';
+    queues_used: 'queues' | 'tenant';
+    slots_in_use: 'max_rows' | 'workers' | 'queues';
   };
   'jobs/attempts.sql': {
     attempts_of_job: 'tenant' | 'id';
@@ -628,6 +630,7 @@ export interface StatementParameters {
     note_queues: 'queues' | 'ages_secs';
     note_offers: 'queues' | 'workers' | 'slots' | 'tasks' | 'ages_secs';
     offers_of: 'queue' | 'max_secs' | 'max_workers';
+    offers_lately: 'max_secs' | 'max_workers';
     queue_marks: 'queues';
     register_process: 'id' | 'tasks';
     registered_tasks: 'max_tasks';

@@ -56,6 +56,7 @@ const MEANT: Readonly<Record<string, readonly string[]>> = {
   // A process writes itself down, and a queue is one row, of which there are ten thousand at most; so is a worker that
   // asked in the last ten minutes.
   registered_tasks: ['processes'],
+  offers_lately: ['offers'],
   forget_presence: ['processes', 'queues', 'offers'],
   // At most five operations of a tenant run at a time.
   adopt_operations: ['operations_running'],

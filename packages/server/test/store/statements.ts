@@ -18,6 +18,7 @@ export const PLANNED_ANEW = [
   'paused_queues',
   'queue_known',
   'queue_held',
+  'slots_in_use',
   'queue_by_task',
   'queue_next',
   'fleet_overview',

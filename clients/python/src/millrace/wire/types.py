@@ -1210,11 +1210,13 @@ class Worker(TypedDict):
     queue_name: str
     running: int
     running_jobs: list[WorkerRunningJobsItem]
+    first_seen_at: str
     last_seen_at: str
     completed: int
     failed: int
     expired: int
     slots: int | None
+    in_use: int | None
     tasks: list[str] | None
 
 

@@ -2,8 +2,8 @@ import type { Worker } from '@millrace/contract';
 import type { ReactNode } from 'react';
 import { useNow } from '../../lib/clock.js';
 import { rateWords } from '../../lib/flow.js';
-import { number, plural } from '../../lib/format.js';
-import { isGone, wholeWorkers, type WholeWorker } from '../../lib/workers.js';
+import { duration, number, plural } from '../../lib/format.js';
+import { isGone, rateOf, wholeWorkers, type WholeWorker } from '../../lib/workers.js';
 import { Meter } from '../charts/meter.js';
 import { JobLink, QueueLink } from '../links.js';
 import { Time } from '../time.js';
@@ -23,10 +23,10 @@ interface WorkerTableProps {
 /** One row for each worker: its queues, slots, what it runs now, and how the last hour went. Gone ones are folded. */
 export function WorkerTable({ workers, withoutQueue, withoutLinks, chosen }: WorkerTableProps): ReactNode {
   const now = useNow();
-  const all = wholeWorkers(workers);
+  const all = wholeWorkers(workers, now);
   const there = all.filter((worker) => !isGone(worker, now));
   const gone = all.filter((worker) => isGone(worker, now));
-  const columns = columnsOf(withoutQueue === true, withoutLinks === true);
+  const columns = columnsOf(now, withoutQueue === true, withoutLinks === true);
   const table = (label: string, rows: readonly WholeWorker[]): ReactNode => (
     <Table
       label={label}
@@ -38,7 +38,7 @@ export function WorkerTable({ workers, withoutQueue, withoutLinks, chosen }: Wor
   );
   return (
     <>
-      {there.length > 0 ? table('Workers', there) : <p className="quiet">No worker is there at the moment.</p>}
+      {there.length > 0 ? table('Workers', there) : <p className="quiet">No workers are connected.</p>}
       {gone.length > 0 && (
         <details className="gone-workers" open={gone.some(({ id }) => id === chosen)}>
           <summary>{plural(gone.length, 'worker')} gone: not seen for more than two minutes</summary>
@@ -49,18 +49,27 @@ export function WorkerTable({ workers, withoutQueue, withoutLinks, chosen }: Wor
   );
 }
 
-const columnsOf = (withoutQueue: boolean, withoutLinks: boolean): readonly Column<WholeWorker>[] => [
+const columnsOf = (now: number, withoutQueue: boolean, withoutLinks: boolean): readonly Column<WholeWorker>[] => [
   { key: 'worker', title: 'Worker', cell: ({ id }) => <span className="mono">{id}</span> },
   ...(withoutQueue
     ? []
     : [{ key: 'queues', title: 'Queues', cell: ({ queues }: WholeWorker) => queueList(queues, withoutLinks) }]),
-  { key: 'slots', title: 'Slots', cell: ({ running, slots }) => <Slots running={running} slots={slots} /> },
+  { key: 'slots', title: 'Slots in use', cell: (worker) => <Slots worker={worker} /> },
   {
     key: 'runs',
     title: 'Runs now',
     cell: (worker) => <RunsNow worker={worker} withoutLinks={withoutLinks} />,
   },
-  { key: 'rate', title: 'Rate', numeric: true, cell: ({ completed, failed }) => rateWords((completed + failed) / 60) },
+  {
+    key: 'rate',
+    title: 'Rate, last hour',
+    numeric: true,
+    cell: (worker) => (
+      <span title={`Since it was first seen, ${duration(now - worker.since)} ago, or within the hour`}>
+        {rateWords(rateOf(worker, now))}
+      </span>
+    ),
+  },
   { key: 'failed', title: 'Failed', numeric: true, cell: ({ failed }) => warned(failed) },
   { key: 'expired', title: 'Leases expired', numeric: true, cell: ({ expired }) => warned(expired) },
   { key: 'seen', title: 'Last seen', numeric: true, cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
@@ -74,14 +83,9 @@ const queueList = (queues: readonly string[], withoutLinks: boolean): ReactNode 
   </span>
 );
 
-const Slots = ({ running, slots }: { readonly running: number; readonly slots: number | null }): ReactNode =>
-  slots === null ? (
-    <span className="figures">
-      {number(running)} <span className="quiet">in use</span>
-    </span>
-  ) : (
-    <Meter done={running} of={slots} />
-  );
+/** Of whatever tenant the jobs are; nothing is known of how many one could hold that does not say. */
+const Slots = ({ worker: { inUse, slots } }: { readonly worker: WholeWorker }): ReactNode =>
+  slots === null ? <span className="quiet">–</span> : <Meter done={inUse} of={slots} />;
 
 /** So many are named; the rest is a number. */
 const NAMED = 3;
@@ -91,8 +95,10 @@ interface RunsNowProps {
   readonly withoutLinks: boolean;
 }
 
-function RunsNow({ worker: { jobs, running }, withoutLinks }: RunsNowProps): ReactNode {
-  if (running === 0) return <span className="quiet">nothing</span>;
+function RunsNow({ worker: { jobs, running, inUse }, withoutLinks }: RunsNowProps): ReactNode {
+  const others = Math.max(0, inUse - running);
+  const forOthers = others > 0 && <span className="quiet">{number(others)} for other tenants</span>;
+  if (running === 0) return others > 0 ? forOthers : <span className="quiet">nothing</span>;
   if (jobs === null) return <span className="quiet">{plural(running, 'job')}</span>;
   const named = jobs.slice(0, NAMED);
   return (
@@ -106,6 +112,7 @@ function RunsNow({ worker: { jobs, running }, withoutLinks }: RunsNowProps): Rea
         </span>
       ))}
       {running > named.length && <span className="quiet">and {number(running - named.length)} more</span>}
+      {forOthers}
     </span>
   );
 }

@@ -33,7 +33,11 @@ export function DepthTiles({ depth, slots }: DepthTilesProps): ReactNode {
       <Tile name="oldest due">{age === null ? '–' : roughly(age * 1000)}</Tile>
       {flow !== null && <FlowTiles flow={flow} due={depth.pending} />}
       {slots !== null && (
-        <Tile name="slots in use" about={<Meter done={slots.in_use} of={slots.offered} isBare />}>
+        <Tile
+          name="slots in use"
+          title="By jobs of all tenants"
+          about={<Meter done={slots.in_use} of={slots.offered} isBare />}
+        >
           {number(slots.in_use)} of {number(slots.offered)}
         </Tile>
       )}
@@ -60,13 +64,14 @@ const FlowTiles = ({ flow, due }: { readonly flow: Flow; readonly due: number })
 
 interface TileProps {
   readonly name: string;
+  readonly title?: string;
   readonly about?: ReactNode;
   readonly children: ReactNode;
 }
 
-const Tile = ({ name, about, children }: TileProps): ReactNode => (
+const Tile = ({ name, title, about, children }: TileProps): ReactNode => (
   <li>
-    <span className="tile">
+    <span className="tile" title={title}>
       <span className="quiet">{name}</span>
       <span className="figure">{children}</span>
       {about !== undefined && <span className="about">{about}</span>}

@@ -12,7 +12,7 @@ export default function WorkersPage(): ReactNode {
   const [{ worker }] = useAddress();
   const read = useRead<Workers>('/workers');
   return (
-    <Page title="Workers" aside={<span className="quiet">that held jobs in the last hour</span>}>
+    <Page title="Workers" aside={<span className="quiet">that held your jobs in the last hour, or ask for them</span>}>
       <Loaded read={read} what="Workers">
         {({ workers }) =>
           workers.length === 0 ? (
@@ -25,13 +25,13 @@ export default function WorkersPage(): ReactNode {
                 body: '{"worker_id":"me","slots":4,"wait_secs":20}',
               })}
             >
-              A worker appears here with the first job that it takes. With the worker token, this takes one from the
-              queue mail; libraries for TypeScript and Python do it for you:
+              A worker appears here when it asks for jobs of a queue of yours. With the worker token, this takes one
+              from the queue mail; libraries for TypeScript and Python do it for you:
             </Empty>
           ) : (
             <div className="panel">
               {worker !== undefined && !workers.some(({ worker_id }) => worker_id === worker) && (
-                <p className="quiet">{worker} has not held a job in the last hour.</p>
+                <p className="quiet body">{worker} has not held a job in the last hour, and asks for none.</p>
               )}
               <WorkerTable workers={workers} chosen={worker} />
             </div>

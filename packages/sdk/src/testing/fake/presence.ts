@@ -4,7 +4,7 @@ import type { Asker, FakeStore } from './store.js';
 /** Who asks for jobs of a queue, and what they say of themselves. */
 
 /** Whoever has not asked for this long counts as gone. */
-const OFFER_MS = 120_000;
+const OFFER_MS = 60_000;
 
 /** A worker that gives no name could not be told from the next one: it counts as one that says nothing. */
 export function noteAsk(store: FakeStore, queue: string, { worker_id, slots, tasks }: Wire.LeaseRequest): void {

@@ -93,19 +93,22 @@ const runningJob = ({ id, task_name, queue_name: queue }: Wire.Job, startedAt: s
   ...{ id, task_name, queue, started_at: startedAt ?? '' },
 });
 
-/** Those that held jobs in the last hour, the last seen first. */
+const NOTHING = {
+  ...{ running: 0, running_jobs: [], completed: 0, failed: 0, expired: 0, slots: null, in_use: null, tasks: null },
+};
+
+/** Those that held jobs in the last hour, and those that ask for jobs of queues that have some, the last seen first. */
 const workers: Route = ({ store }) => {
   const known = new Map<string, Wire.Worker>();
+  const earlier = (one: string, other: string): string => (Date.parse(one) <= Date.parse(other) ? one : other);
   for (const { record, attempts } of store.jobs.values()) {
     for (const { worker_id: worker, outcome, started_at, ended_at } of attempts) {
       const seen = outcome === 'running' ? store.clock.text() : (ended_at ?? started_at ?? '');
       if (worker === null || store.clock.now() - Date.parse(seen) >= HOUR_MS) continue;
       const key = JSON.stringify([worker, record.queue_name]);
-      const offer = askersOf(store, record.queue_name).find((asker) => asker.worker === worker);
       const before = known.get(key) ?? {
-        ...{ worker_id: worker, queue_name: record.queue_name, running: 0, running_jobs: [], last_seen_at: seen },
-        ...{ completed: 0, failed: 0, expired: 0, slots: offer?.slots ?? null },
-        tasks: offer?.tasks ? [...offer.tasks] : null,
+        ...{ ...NOTHING, worker_id: worker, queue_name: record.queue_name },
+        ...{ first_seen_at: started_at ?? seen, last_seen_at: seen },
       };
       known.set(key, {
         ...before,
@@ -115,7 +118,27 @@ const workers: Route = ({ store }) => {
         completed: before.completed + Number(outcome === 'completed'),
         failed: before.failed + Number(outcome === 'failed'),
         expired: before.expired + Number(outcome === 'lease_expired'),
-        last_seen_at: Date.parse(seen) > Date.parse(before.last_seen_at) ? seen : before.last_seen_at,
+        first_seen_at: earlier(before.first_seen_at, started_at ?? seen),
+        last_seen_at: earlier(before.last_seen_at, seen) === seen ? before.last_seen_at : seen,
+      });
+    }
+  }
+  for (const queue of new Set([...store.jobs.values()].map(({ record }) => record.queue_name))) {
+    for (const { worker, at, slots, tasks } of askersOf(store, queue)) {
+      if (worker === '') continue;
+      const key = JSON.stringify([worker, queue]);
+      const [seen, held] = [store.clock.text(at), known.get(key)];
+      const asker = held ?? {
+        ...NOTHING,
+        worker_id: worker,
+        queue_name: queue,
+        first_seen_at: seen,
+        last_seen_at: seen,
+      };
+      known.set(key, {
+        ...{ ...asker, slots, in_use: slots === null ? null : asker.running },
+        tasks: held && tasks ? [...tasks] : null,
+        last_seen_at: earlier(asker.last_seen_at, seen) === seen ? asker.last_seen_at : seen,
       });
     }
   }

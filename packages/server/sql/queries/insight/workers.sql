@@ -52,10 +52,10 @@ SET last_seen_at = greatest(w.last_seen_at, excluded.last_seen_at), completed = 
 -- and bundles, which are evidence of when they were seen, too. The :max_jobs that each has held longest are named.
 -- Planned anew each time, for a tenant or for all.
 WITH did AS (
-  SELECT w.worker, w.queue, max(w.last_seen_at) AS seen, sum(w.completed) AS completed, sum(w.failed) AS failed,
-         sum(w.expired) AS expired
+  SELECT w.worker, w.queue, min(w.at) AS first, max(w.last_seen_at) AS seen, sum(w.completed) AS completed,
+         sum(w.failed) AS failed, sum(w.expired) AS expired
   FROM (
-    SELECT w.worker, w.queue, w.last_seen_at, w.completed, w.failed, w.expired FROM millrace.workers w
+    SELECT w.worker, w.queue, w.at, w.last_seen_at, w.completed, w.failed, w.expired FROM millrace.workers w
     WHERE (:tenant::text IS NULL OR w.tenant = :tenant) AND w.at > now() - interval '65 minutes'
     ORDER BY w.at DESC LIMIT :max_rows::int
   ) AS w
@@ -78,7 +78,7 @@ WITH did AS (
   ) AS b
   WHERE position('1' IN b.open::text) > 0
 ), holds AS (
-  SELECT worker, queue, sum(n) AS n, max(started_at) AS seen
+  SELECT worker, queue, sum(n) AS n, min(started_at) AS first, max(started_at) AS seen
   FROM (
     SELECT worker, queue, 1 AS n, started_at FROM leased
     UNION ALL
@@ -87,7 +87,8 @@ WITH did AS (
   GROUP BY worker, queue HAVING sum(n) > 0
 ), found AS MATERIALIZED (
   SELECT worker AS worker_id, queue AS queue_name, coalesce(holds.n, 0)::int AS running,
-         greatest(did.seen, holds.seen) AS last_seen_at, coalesce(did.completed, 0)::int AS completed,
+         greatest(did.seen, holds.seen) AS last_seen_at, least(did.first, holds.first) AS first_seen_at,
+         coalesce(did.completed, 0)::int AS completed,
          coalesce(did.failed, 0)::int AS failed, coalesce(did.expired, 0)::int AS expired
   FROM did FULL JOIN holds USING (worker, queue)
   WHERE holds.n > 0 OR did.seen > now() - interval '1 hour'
@@ -111,10 +112,21 @@ WITH did AS (
   GROUP BY p.worker, p.queue
 )
 SELECT now() AS now, found.worker_id, found.queue_name, found.running, found.last_seen_at, found.completed,
-       found.failed, found.expired, o.slots, o.tasks, coalesce(shown.jobs, '[]')::text AS running_jobs
+       found.failed, found.expired, found.first_seen_at, coalesce(shown.jobs, '[]')::text AS running_jobs
 FROM (SELECT) AS always LEFT JOIN found ON true
-LEFT JOIN shown ON shown.worker = found.worker_id AND shown.queue = found.queue_name
-LEFT JOIN LATERAL (
-  SELECT o.slots, o.tasks::text AS tasks FROM millrace.offers o
-  WHERE o.queue = found.queue_name AND o.worker = found.worker_id AND o.seen_at > now() - interval '10 minutes' OFFSET 0
-) AS o ON true;
+LEFT JOIN shown ON shown.worker = found.worker_id AND shown.queue = found.queue_name;
+
+-- name: queues_used
+-- Those of the queues that the tenant has, or had, jobs on.
+SELECT asked.queue FROM unnest(:queues::text[]) AS asked (queue), LATERAL (
+  SELECT FROM millrace.jobs j WHERE j.tenant = :tenant AND j.queue = asked.queue LIMIT 1
+) AS one;
+
+-- name: slots_in_use
+-- How many jobs of whatever tenant these workers hold (:workers and :queues, one element of each per worker and queue).
+SELECT l.worker, l.queue, count(*)::int AS n
+FROM (SELECT l.worker, l.queue FROM millrace.leases l LIMIT :max_rows::int) AS l
+WHERE (l.worker, l.queue) IN (
+  SELECT asked.worker, asked.queue FROM unnest(:workers::text[], :queues::text[]) AS asked (worker, queue)
+)
+GROUP BY l.worker, l.queue;

@@ -20,8 +20,18 @@ SET seen_at = greatest(offers.seen_at, excluded.seen_at), slots = excluded.slots
 
 -- name: offers_of
 -- Who asked for jobs of a queue in the last :max_secs.
-SELECT o.worker, o.slots, o.tasks::text AS tasks FROM millrace.offers o
+SELECT o.queue, o.worker, o.slots, o.tasks::text AS tasks, o.seen_at,
+       extract(epoch FROM now() - o.seen_at)::float8 AS age_secs
+FROM millrace.offers o
 WHERE o.queue = :queue AND o.seen_at > now() - :max_secs::int * interval '1 second'
+LIMIT :max_workers::int;
+
+-- name: offers_lately
+-- The same for all queues, of those who gave a name. There are few: each is written down for as long as it asks.
+SELECT o.queue, o.worker, o.slots, o.tasks::text AS tasks, o.seen_at,
+       extract(epoch FROM now() - o.seen_at)::float8 AS age_secs
+FROM millrace.offers o
+WHERE o.worker <> '' AND o.seen_at > now() - :max_secs::int * interval '1 second'
 LIMIT :max_workers::int;
 
 -- name: queue_marks

@@ -3,7 +3,7 @@ import { float8Array, int4Array, textArray } from '../../store/arrays.js';
 import type { Database } from '../../store/connection/database.js';
 import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import type { Offers } from '../shared/offers.js';
+import type { Offers, SeenOffer } from '../shared/offers.js';
 import type { WorkerRecorder, WorkerTally } from '../shared/worker-recorder.js';
 
 /**
@@ -24,11 +24,8 @@ const HOUR_MS = 3_600_000;
 
 /** The first row tells the time even if there is no worker: then the rest is null. */
 type WorkerRow = { readonly now: string } & (StoredWorker | { readonly worker_id: null });
-/** Jobs and tasks are in JSON. */
-type StoredWorker = Omit<Worker, 'tasks' | 'running_jobs'> & {
-  readonly tasks: string | null;
-  readonly running_jobs: string;
-};
+/** Jobs are in JSON. */
+type StoredWorker = Omit<Worker, 'slots' | 'in_use' | 'tasks' | 'running_jobs'> & { readonly running_jobs: string };
 
 export class Workers {
   constructor(
@@ -37,13 +34,16 @@ export class Workers {
     private readonly offers: Offers,
   ) {}
 
-  /** Those that held jobs of the tenant, the last seen first. */
+  /**
+   * Those that held jobs of the tenant, and those that asked for jobs of queues where it has some, the last seen first.
+   * What others know is not told: the names of tasks may be those of other tenants.
+   */
   of(tenant: string): Promise<readonly Worker[]> {
     const query = {
       tenant,
       statement: sql.workers_of({ tenant, max_workers: MAX_WORKERS, max_rows: MAX_HELD, max_jobs: WORKER_JOBS_SHOWN }),
     };
-    return this.#read(query, (tally) => tally.tenant === tenant);
+    return this.#read(tenant, query, (tally) => tally.tenant === tenant);
   }
 
   /** The same for all tenants together. */
@@ -57,7 +57,7 @@ export class Workers {
         max_jobs: WORKER_JOBS_SHOWN,
       }),
     };
-    return this.#read(query, () => true);
+    return this.#read(null, query, () => true);
   }
 
   /**
@@ -91,13 +91,8 @@ export class Workers {
     );
   }
 
-  /** What this process heard itself is newer than what is written. */
-  #withOffer(worker: Worker): Worker {
-    const heard = this.offers.heard(worker.queue_name, worker.worker_id);
-    return heard === null ? worker : { ...worker, slots: heard.slots, tasks: heard.tasks && [...heard.tasks] };
-  }
-
   async #read(
+    tenant: string | null,
     query: Parameters<Database['count']>[0],
     concerns: (tally: WorkerTally) => boolean,
   ): Promise<readonly Worker[]> {
@@ -109,51 +104,107 @@ export class Workers {
     for (const tally of this.recorder.unwritten()) {
       if (concerns(tally)) add(workers, unwritten(tally, nowMs, askedAt));
     }
+    await this.#addAskers(workers, tenant, await this.offers.lately(tenant ?? ALL_TENANTS, nowMs, askedAt));
     const isRecent = ({ running, last_seen_at: at }: Worker): boolean =>
       running > 0 || nowMs - Date.parse(at) < HOUR_MS;
-    return [...workers.values()]
-      .filter(isRecent)
-      .sort(byLastSeen)
-      .slice(0, MAX_WORKERS)
-      .map((worker) => this.#withOffer(worker));
+    const shown = [...workers.values()].filter(isRecent).sort(byLastSeen).slice(0, MAX_WORKERS);
+    return this.#withUse(tenant, shown);
+  }
+
+  /** Who asks says what it can hold and know; who asks on a queue of the tenant's is shown though it held nothing. */
+  async #addAskers(workers: Map<string, Worker>, tenant: string | null, offers: readonly SeenOffer[]): Promise<void> {
+    const strangers = offers.filter(({ queue, worker }) => !workers.has(keyOf(worker, queue)));
+    const used = await this.#queuesUsed(
+      tenant,
+      strangers.map(({ queue }) => queue),
+    );
+    for (const { queue, worker, slots, tasks, lastSeenAt } of offers) {
+      const known = workers.get(keyOf(worker, queue));
+      if (known === undefined && !used.has(queue)) continue;
+      const seen = { first_seen_at: known?.first_seen_at ?? lastSeenAt, last_seen_at: lastSeenAt };
+      const asker = { ...NOTHING, ...seen, worker_id: worker, queue_name: queue };
+      const mayKnow = known !== undefined || tenant === null;
+      add(workers, { ...asker, slots, tasks: mayKnow && tasks ? [...tasks] : null });
+    }
+  }
+
+  async #queuesUsed(tenant: string | null, queues: readonly string[]): Promise<ReadonlySet<string>> {
+    const names = [...new Set(queues)];
+    if (tenant === null || names.length === 0) return new Set(names);
+    const statement = sql.queues_used({ tenant, queues: textArray(names) });
+    const rows = await this.db.read<{ queue: string }>({ tenant, statement });
+    return new Set(rows.map(({ queue }) => queue));
+  }
+
+  /** How much of what they offer is taken. A tenant's own jobs are not all of it; those of all tenants are. */
+  async #withUse(tenant: string | null, workers: readonly Worker[]): Promise<readonly Worker[]> {
+    const offering = workers.filter(({ slots }) => slots !== null);
+    if (offering.length === 0) return workers;
+    if (tenant === null) return workers.map((each) => (each.slots === null ? each : { ...each, in_use: each.running }));
+    const statement = sql.slots_in_use({
+      workers: textArray(offering.map(({ worker_id }) => worker_id)),
+      queues: textArray(offering.map(({ queue_name }) => queue_name)),
+      max_rows: MAX_HELD,
+    });
+    const rows = await this.db.count<{ worker: string; queue: string; n: number }>({ tenant, statement });
+    const held = new Map(rows.map(({ worker, queue, n }) => [keyOf(worker, queue), n]));
+    return workers.map((each) =>
+      each.slots === null ? each : { ...each, in_use: held.get(keyOf(each.worker_id, each.queue_name)) ?? 0 },
+    );
   }
 }
+
+const keyOf = (worker: string, queue: string): string => `${worker}\0${queue}`;
+
+/** Of a worker of which nothing is known yet. */
+const NOTHING = {
+  ...{ running: 0, running_jobs: [], completed: 0, failed: 0, expired: 0 },
+  ...{ slots: null, in_use: null, tasks: null },
+} satisfies Partial<Worker>;
 
 /**
  * By the clock of the database, which said `nowMs` at some moment after `askedAt`. That may be a little late, but not
  * before a lease that the database saw earlier.
  */
 function unwritten(tally: WorkerTally, nowMs: number, askedAt: number): Worker {
-  tally.instant ??= new Date(nowMs - Math.max(0, askedAt - tally.seenAt)).toISOString();
-  const { worker, queue, completed, failed, expired, instant } = tally;
-  const counts = { running: 0, running_jobs: [], completed, failed, expired };
-  return { worker_id: worker, queue_name: queue, last_seen_at: instant, ...counts, slots: null, tasks: null };
+  const instantAt = (at: number): string => new Date(nowMs - Math.max(0, askedAt - at)).toISOString();
+  tally.first ??= instantAt(tally.firstAt);
+  tally.instant ??= instantAt(tally.seenAt);
+  const { worker, queue, completed, failed, expired, first, instant } = tally;
+  const seen = { first_seen_at: first, last_seen_at: instant };
+  return { ...NOTHING, worker_id: worker, queue_name: queue, ...seen, completed, failed, expired };
 }
 
-const written = ({ tasks, running_jobs: jobs, ...row }: StoredWorker): Worker => ({
+const written = ({ running_jobs: jobs, ...row }: StoredWorker): Worker => ({
+  ...NOTHING,
   ...row,
   running_jobs: (JSON.parse(jobs) as Worker['running_jobs']).map((job) => ({
     ...job,
     started_at: toInstant(job.started_at),
   })),
+  first_seen_at: toInstant(row.first_seen_at),
   last_seen_at: toInstant(row.last_seen_at),
-  tasks: tasks === null ? null : (JSON.parse(tasks) as string[]),
 });
 
 function add(workers: Map<string, Worker>, more: Worker): void {
-  const key = `${more.worker_id}\0${more.queue_name}`;
+  const key = keyOf(more.worker_id, more.queue_name);
   const known = workers.get(key);
   if (!known) return void workers.set(key, more);
   workers.set(key, {
     ...known,
+    first_seen_at: isBefore(known.first_seen_at, more.first_seen_at) ? known.first_seen_at : more.first_seen_at,
     last_seen_at: byLastSeen(known, more) < 0 ? known.last_seen_at : more.last_seen_at,
     running: known.running + more.running,
     running_jobs: [...known.running_jobs, ...more.running_jobs],
     completed: known.completed + more.completed,
     failed: known.failed + more.failed,
     expired: known.expired + more.expired,
+    slots: more.slots ?? known.slots,
+    tasks: more.tasks ?? known.tasks,
   });
 }
+
+const isBefore = (one: string, other: string): boolean => Date.parse(one) <= Date.parse(other);
 
 /** The last seen first. */
 const byLastSeen = (a: Worker, b: Worker): number =>

@@ -35,9 +35,11 @@ export class Flusher {
     this.#timer.unref();
   }
 
+  /** Writes what is left: nobody will know it otherwise. */
   async stop(): Promise<void> {
     this.#stopped = true;
     if (this.#timer) clearTimeout(this.#timer);
     await this.#writing;
+    if (!this.isEmpty()) await this.flush();
   }
 }

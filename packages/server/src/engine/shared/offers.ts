@@ -1,7 +1,9 @@
+import type { Instant } from '../../domain/records.js';
 import { float8Array, int4Array, jsonArray, textArray } from '../../store/arrays.js';
 import type { Database } from '../../store/connection/database.js';
+import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import { Flusher, IDLE_MS } from './flusher.js';
+import { Flusher, FLUSH_MS, IDLE_MS } from './flusher.js';
 
 /**
  * What workers say when they ask for jobs: how many they can hold at a time, and which tasks they know. Noted in memory
@@ -10,8 +12,12 @@ import { Flusher, IDLE_MS } from './flusher.js';
  */
 const sql = loadStatements('shared/presence.sql');
 
-/** Whoever has not asked for this long counts as gone: a worker that waits asks twice a minute, and is noted once. */
-export const OFFER_SECS = 120;
+/** Whoever has not asked for this long counts as gone: a worker that waits asks twice a minute. */
+export const OFFER_SECS = 60;
+/** What another process heard of a worker may be written so much later. */
+export const BEHIND_SECS = (IDLE_MS + FLUSH_MS) / 1000;
+/** Whoever has asked since then is remembered. */
+const REMEMBERED_SECS = 600;
 const MAX_OFFERS = 5_000;
 const MAX_BYTES = 8 * 1024 * 1024;
 const MAX_PER_FLUSH = 1_000;
@@ -29,17 +35,30 @@ export interface Offer {
   readonly tasks: readonly string[] | null;
 }
 
+/** When it was made, too. */
+export interface SeenOffer extends Offer {
+  readonly lastSeenAt: Instant;
+}
+
 interface Noted extends Offer {
   readonly tasksText: string | null;
   seenAt: number;
+  /** The same by the database's clock, once somebody has asked: asked again, it is the same instant. */
+  instant: Instant | null;
   writtenAt: number;
 }
 
 interface OfferRow {
+  readonly queue: string;
   readonly worker: string;
   readonly slots: number | null;
   readonly tasks: string | null;
+  readonly seen_at: string;
+  readonly age_secs: number;
 }
+
+/** A process writes what it heard, by a clock that may be a little ahead of its own. */
+const CLOCKS_APART_SECS = 1;
 
 export class Offers {
   /** The one that was heard of last comes last. */
@@ -67,8 +86,9 @@ export class Offers {
     const tasksText = tasks && JSON.stringify(tasks);
     const known = this.#noted.get(key);
     const isSame = known?.slots === slots && known.tasksText === tasksText;
-    const noted = isSame ? known : { queue, worker: name, slots, tasks, tasksText, seenAt: 0, writtenAt: -Infinity };
+    const noted = isSame ? known : { queue, worker: name, slots, tasks, tasksText, ...NEVER };
     noted.seenAt = this.now();
+    noted.instant = null;
     if (known) this.#forget(key, known);
     this.#noted.set(key, noted);
     this.#bytes += sizeOf(noted);
@@ -83,20 +103,35 @@ export class Offers {
 
   /** Who asked for jobs of a queue lately, here or elsewhere. */
   async of(tenant: string, queue: string): Promise<readonly Offer[]> {
-    const statement = sql.offers_of({ queue, max_secs: OFFER_SECS, max_workers: MAX_READ });
+    const statement = sql.offers_of({ queue, max_secs: OFFER_SECS + BEHIND_SECS, max_workers: MAX_READ });
     const rows = await this.db.read<OfferRow>({ tenant, statement });
-    const found = new Map<string, Offer>(
-      rows.map(({ worker, slots, tasks }) => [worker, { queue, worker, slots, tasks: readTasks(tasks) }]),
-    );
     const since = this.now() - OFFER_SECS * 1000;
-    for (const offer of this.#noted.values())
-      if (offer.queue === queue && offer.seenAt >= since) found.set(offer.worker, offer);
-    return [...found.values()];
+    const own = [...this.#noted.values()].filter((offer) => offer.queue === queue && offer.seenAt >= since);
+    return [...rows.filter((row) => this.#isFromElsewhere(row)).map(toOffer), ...own];
   }
 
-  /** What this process heard of a worker. */
-  heard(queue: string, worker: string): Offer | null {
-    return this.#noted.get(keyOf(queue, worker)) ?? null;
+  /**
+   * Everybody who gave a name and has asked for jobs within ten minutes, here or elsewhere; `nowMs` is what the clock of
+   * the database said at some moment after `askedAt`.
+   */
+  async lately(tenant: string, nowMs: number, askedAt: number): Promise<readonly SeenOffer[]> {
+    const statement = sql.offers_lately({ max_secs: REMEMBERED_SECS, max_workers: MAX_READ });
+    const rows = await this.db.read<OfferRow>({ tenant, statement });
+    const since = this.now() - REMEMBERED_SECS * 1000;
+    const own = [...this.#noted.values()].filter(({ worker, seenAt }) => worker !== '' && seenAt >= since);
+    for (const each of own) each.instant ??= new Date(nowMs - Math.max(0, askedAt - each.seenAt)).toISOString();
+    return [
+      ...rows
+        .filter((row) => this.#isFromElsewhere(row))
+        .map((row) => ({ ...toOffer(row), lastSeenAt: toInstant(row.seen_at) })),
+      ...own.map(({ queue, worker, slots, tasks, instant }) => ({ queue, worker, slots, tasks, lastSeenAt: instant! })),
+    ];
+  }
+
+  /** Another process has heard of the worker since this one did, if this one ever did. */
+  #isFromElsewhere({ queue, worker, age_secs: age }: OfferRow): boolean {
+    const heard = this.#noted.get(keyOf(queue, worker));
+    return heard === undefined || (this.now() - heard.seenAt) / 1000 > age + CLOCKS_APART_SECS;
   }
 
   stop(): Promise<void> {
@@ -133,6 +168,15 @@ export class Offers {
     });
   }
 }
+
+const NEVER = { seenAt: 0, writtenAt: -Infinity, instant: null } as const;
+
+const toOffer = ({ queue, worker, slots, tasks }: OfferRow): Offer => ({
+  queue,
+  worker,
+  slots,
+  tasks: readTasks(tasks),
+});
 
 const keyOf = (queue: string, worker: string): string => `${queue}\0${worker}`;
 const sizeOf = ({ queue, worker, tasksText }: Noted): number =>

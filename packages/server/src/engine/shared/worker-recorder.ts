@@ -11,9 +11,11 @@ export interface WorkerTally {
   completed: number;
   failed: number;
   expired: number;
-  /** When it last leased, extended or reported, by the monotonic clock of this process. */
+  /** When it first and last leased, extended or reported, by the monotonic clock of this process. */
+  firstAt: number;
   seenAt: number;
-  /** The same by the database's clock, once somebody has asked: asked again, it is the same instant. */
+  /** The same by the database's clock, once somebody has asked: asked again, they are the same instants. */
+  first: Instant | null;
   instant: Instant | null;
 }
 
@@ -65,12 +67,13 @@ export class WorkerRecorder {
   /** What was taken is written, but for these. */
   written(unwritten: readonly WorkerTally[] = []): void {
     this.#taken = [];
-    for (const { tenant, worker, queue, completed, failed, expired, seenAt } of unwritten) {
+    for (const { tenant, worker, queue, completed, failed, expired, firstAt, seenAt } of unwritten) {
       const tally = this.#tally(tenant, worker, queue);
       if (!tally) continue;
       tally.completed += completed;
       tally.failed += failed;
       tally.expired += expired;
+      this.#see(tally, firstAt);
       this.#see(tally, seenAt);
     }
   }
@@ -81,6 +84,10 @@ export class WorkerRecorder {
   }
 
   #see(tally: WorkerTally, at: number): void {
+    if (at < tally.firstAt) {
+      tally.firstAt = at;
+      tally.first = null;
+    }
     if (at <= tally.seenAt) return;
     tally.seenAt = at;
     tally.instant = null;
@@ -95,8 +102,8 @@ export class WorkerRecorder {
     let tally = this.#tallies.get(key);
     if (!tally) {
       if (this.#tallies.size >= MAX_TALLIES) return null;
-      const seenAt = -Infinity;
-      tally = { tenant, worker, queue, completed: 0, failed: 0, expired: 0, seenAt, instant: null };
+      const never = { firstAt: Infinity, seenAt: -Infinity, first: null, instant: null };
+      tally = { tenant, worker, queue, completed: 0, failed: 0, expired: 0, ...never };
       this.#tallies.set(key, tally);
     }
     return (this.#last = tally);

@@ -18,7 +18,9 @@ import {
   type Leased,
 } from '../kit.js';
 
-const NOTHING = { running: 0, running_jobs: [], completed: 0, failed: 0, expired: 0, slots: null, tasks: null };
+const NOTHING = { running: 0, running_jobs: [], completed: 0, failed: 0, expired: 0 };
+const SILENT = { slots: null, in_use: null, tasks: null };
+const SEEN = { first_seen_at: expect.any(String), last_seen_at: expect.any(String) };
 
 describe('GET /workers', async () => {
   const server = await useTestServer({ config: { workers: 4 }, intervals: SWEEP_OFTEN });
@@ -50,13 +52,48 @@ describe('GET /workers', async () => {
     await fail(worker, third!);
     await fail(worker, fourth!, { retryable: false });
     expect(await workers(a, queue)).toEqual([
-      { ...NOTHING, worker_id: 'one', queue_name: queue, last_seen_at: expect.any(String), completed: 2, failed: 2 },
+      { ...NOTHING, ...SILENT, ...SEEN, worker_id: 'one', queue_name: queue, completed: 2, failed: 2 },
       {
-        ...{ ...NOTHING, worker_id: 'two', queue_name: queue, last_seen_at: expect.any(String), running: 1 },
+        ...{ ...NOTHING, ...SILENT, ...SEEN, worker_id: 'two', queue_name: queue, running: 1 },
         running_jobs: [{ id: held!.job.id, task_name: 'task', queue, started_at: expect.any(String) }],
       },
     ]);
     expect(await workers(b, queue)).toEqual([]);
+  });
+
+  it('names those that only ask, where the caller has jobs, but not what they know', async () => {
+    const [queue, foreign] = [newQueue(), newQueue()];
+    await leaseAs('idle', queue, { slots: 8, tasks: ['secret'] });
+    await leaseAs('silent', queue);
+    expect(await workers(a, queue)).toEqual([]);
+    const held = await createJob(a, queue, { delay_secs: 3600 });
+    await createJob(b, foreign);
+    await leaseAs('theirs', foreign, { slots: 2, tasks: ['secret'] });
+    const idle = { ...NOTHING, ...SEEN, worker_id: 'idle', queue_name: queue, slots: 8, in_use: 0 };
+    expect(await workers(a, queue)).toEqual([{ ...idle, tasks: null }]);
+    expect(await workers(b, queue)).toEqual([]);
+    expect(await workers(a, foreign)).toEqual([]);
+    expect(await workers(admin, queue)).toEqual([{ ...idle, tasks: ['secret'] }]);
+    // Once it has held a job, it is told what else it would take.
+    await a.post(`/api/v1/jobs/${held}/run-now`);
+    const [leased] = await leaseAs('idle', queue, { slots: 8, tasks: ['secret'] });
+    await complete(worker, leased!);
+    const [worked] = await workers(a, queue);
+    expect(worked).toMatchObject({ completed: 1, tasks: ['secret'] });
+    await leaseAs('idle', queue, { slots: 8, tasks: ['secret'] });
+    const [asked] = await workers(a, queue);
+    expect(Date.parse(asked!.last_seen_at)).toBeGreaterThan(Date.parse(worked!.last_seen_at));
+    expect(asked!.first_seen_at).toBe(worked!.first_seen_at);
+  });
+
+  it('counts slots in use whoever uses them, beside the jobs of the caller', async () => {
+    const queue = newQueue();
+    await createJobs(a, queue, 1);
+    await createJobs(b, queue, 2);
+    expect(await leaseAs('shared', queue, { slots: 5, max_jobs: 3 })).toHaveLength(3);
+    expect(await workers(a, queue)).toMatchObject([{ running: 1, slots: 5, in_use: 3 }]);
+    expect(await workers(b, queue)).toMatchObject([{ running: 2, slots: 5, in_use: 3 }]);
+    expect(await workers(admin, queue)).toMatchObject([{ running: 3, slots: 5, in_use: 3 }]);
   });
 
   it('names the ten jobs that a worker has held longest, of the caller alone', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { Offers, OFFER_SECS } from '../../../src/engine/shared/offers.js';
+import { BEHIND_SECS, Offers, OFFER_SECS } from '../../../src/engine/shared/offers.js';
 import { Database } from '../../../src/store/connection/database.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
 import { cloneDatabase } from '../../support/database.js';
@@ -39,6 +39,9 @@ const age = (queue: string, secs: number): Promise<unknown> =>
 const workers = async (offers: Offers, queue: string): Promise<string[]> =>
   (await offers.of('tenant-a', queue)).map(({ worker }) => worker).sort();
 
+const hears = async (offers: Offers, worker: string): Promise<boolean> =>
+  (await offers.lately('tenant-a', Date.now(), 0)).some((offer) => offer.worker === worker);
+
 describe('a worker that asks no more', () => {
   it('is forgotten by the process that heard it, and by the others', async () => {
     const [one, two] = [aProcess(), aProcess()];
@@ -55,6 +58,20 @@ describe('a worker that asks no more', () => {
     one.pass(2);
     await age(queue, OFFER_SECS + 1);
     expect(await workers(one.offers, queue)).toEqual(['w2']);
+    // Another process knows what was written, which may lag behind what was heard.
+    expect(await workers(two.offers, queue)).toEqual(['w1', 'w2']);
+    await age(queue, BEHIND_SECS);
+    expect(await workers(two.offers, queue)).toEqual([]);
+  });
+
+  it('is told by what a process that stops has heard last', async () => {
+    const [one, two] = [aProcess(), aProcess()];
+    const queue = newQueue();
+    one.offers.note(queue, 'w1', 8, null);
+    await written(queue, 1);
+    one.offers.note(queue, 'w2', 2, null);
+    await one.offers.stop();
+    expect(await workers(two.offers, queue)).toEqual(['w1', 'w2']);
   });
 
   it('comes back with what it says then', async () => {
@@ -76,12 +93,12 @@ describe('however many there are', () => {
     const { offers } = aProcess();
     const queue = newQueue();
     for (let n = 0; n < 6_000; n++) offers.note(queue, `w${n}`, 1, null);
-    expect([offers.heard(queue, 'w0'), offers.heard(queue, 'w999')]).toEqual([null, null]);
-    expect(offers.heard(queue, 'w5999')).toMatchObject({ slots: 1 });
+    expect([await hears(offers, 'w0'), await hears(offers, 'w999')]).toEqual([false, false]);
+    expect(await hears(offers, 'w5999')).toBe(true);
     const tasks = Array.from({ length: 200 }, (_, n) => `${'x'.repeat(200)}${n}`);
     for (let n = 0; n < 400; n++) offers.note(queue, `large${n}`, 1, tasks);
-    expect(offers.heard(queue, 'large0')).toBeNull();
-    expect(offers.heard(queue, 'large399')).not.toBeNull();
+    expect(await hears(offers, 'large0')).toBe(false);
+    expect(await hears(offers, 'large399')).toBe(true);
   });
 
   it('a worker without a name counts as one of those who say nothing', async () => {
