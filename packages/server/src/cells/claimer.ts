@@ -13,10 +13,14 @@ import { away, present, type Cell } from './cell.js';
  * jobs. What others took meanwhile is made up for by the databases that have more. A look is good for the claims that
  * follow within a moment (engine/leases/peeked-heads.ts).
  *
+ * Of a queue with settings, no look tells what a claim would get. Its databases get equal shares, and take turns at
+ * being the first: so each is reached even by workers that lease one job at a time.
+ *
  * A database that does not answer a look within SLOW_MS is passed over until it does.
  */
 const SLOW_MS = 1_000;
 const NOTHING: CellHeads = { heads: [], more: false, gated: false };
+const MAX_TURNS_KEPT = 10_000;
 
 type ClaimCell = Pick<Cell, 'name' | 'isAway'> & { readonly engine: { readonly claimer: Claimer } };
 
@@ -36,6 +40,8 @@ interface Filled {
 export class CellsClaimer {
   /** Those that have not answered a look in time. */
   readonly #slow = new Set<ClaimCell>();
+  /** Of queues with settings: the place of the cell whose turn it is to be the first. */
+  readonly #turns = new Map<string, number>();
 
   constructor(private readonly cells: readonly ClaimCell[]) {}
 
@@ -84,19 +90,34 @@ export class CellsClaimer {
     const count = free.length;
     const known = cells.map(({ engine }) => engine.claimer.peeked(queue, count));
     const seen = await this.#see(queue, cells, known, count);
-    let shares = shareOut(seen, count);
+    const first = this.#firstOf(queue, cells);
+    let { shares, next: turn } = shareOut(seen, count, first);
     const doubtful = doubted(known, shares, count);
     if (doubtful.some(Boolean)) {
       const sure = seen.map((heads, n) => (doubtful[n] ? null : heads));
       seen.splice(0, seen.length, ...(await this.#see(queue, cells, sure, count)));
-      shares = shareOut(seen, count);
+      ({ shares, next: turn } = shareOut(seen, count, first));
     }
+    if (turn !== null) this.#turnIsOf(queue, cells[turn]!);
     let next = 0;
     return shares.flatMap((share, n) => {
       const places = free.slice(next, (next += share));
       // A database whose jobs all come later than those of the others may still make up for what those do not have.
-      return share > 0 || seen[n]!.heads.length > 0 ? [{ cell: cells[n]!, seen: seen[n]!, places }] : [];
+      const { heads, gated } = seen[n]!;
+      return share > 0 || gated || heads.length > 0 ? [{ cell: cells[n]!, seen: seen[n]!, places }] : [];
     });
+  }
+
+  #firstOf(queue: string, cells: readonly ClaimCell[]): number {
+    const turn = this.#turns.get(queue);
+    if (turn === undefined) return 0;
+    const first = cells.findIndex((cell) => this.cells.indexOf(cell) >= turn);
+    return Math.max(0, first);
+  }
+
+  #turnIsOf(queue: string, cell: ClaimCell): void {
+    if (this.#turns.size >= MAX_TURNS_KEPT) this.#turns.clear();
+    this.#turns.set(queue, this.cells.indexOf(cell));
   }
 
   /** Looks where nothing is known. */

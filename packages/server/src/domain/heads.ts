@@ -18,10 +18,18 @@ export interface Head {
 
 /**
  * How many of `count` jobs to take from each database, so that together they are the first in claim order. Where a
- * database cannot say what it has, nobody knows the order: then all get the same share.
+ * database cannot say what it has, nobody knows the order: then all get the same share, dealt out one by one, and
+ * `first` gets the first. With fewer jobs than databases, that decides who gets any.
  */
-export function shareOut(cells: readonly CellHeads[], count: number): number[] {
-  return cells.some(({ gated }) => gated) ? evenShares(cells, count) : mergedShares(cells, count);
+export function shareOut(cells: readonly CellHeads[], count: number, first: number): Shares {
+  return cells.some(({ gated }) => gated) ? dealt(cells, count, first) : { shares: merged(cells, count), next: null };
+}
+
+export interface Shares {
+  /** Of each database. */
+  readonly shares: readonly number[];
+  /** Whose turn it is to be the first; null: it is nobody's, they were taken in claim order. */
+  readonly next: number | null;
 }
 
 /**
@@ -38,7 +46,7 @@ export function doubted(known: readonly (CellHeads | null)[], shares: readonly n
   });
 }
 
-function mergedShares(cells: readonly CellHeads[], count: number): number[] {
+function merged(cells: readonly CellHeads[], count: number): number[] {
   const taken = cells.map(() => 0);
   for (let n = 0; n < count; n++) {
     let best = -1;
@@ -53,19 +61,20 @@ function mergedShares(cells: readonly CellHeads[], count: number): number[] {
   return taken;
 }
 
-function evenShares(cells: readonly CellHeads[], count: number): number[] {
+function dealt(cells: readonly CellHeads[], count: number, first: number): Shares {
   const most = cells.map(({ heads, gated }) => (gated ? count : heads.length));
   const shares = cells.map(() => 0);
   let left = Math.min(
     count,
     most.reduce((sum, n) => sum + n, 0),
   );
-  for (let cell = 0; left > 0; cell = (cell + 1) % cells.length) {
+  let cell = first % cells.length;
+  for (; left > 0; cell = (cell + 1) % cells.length) {
     if (shares[cell]! >= most[cell]!) continue;
     shares[cell]!++;
     left--;
   }
-  return shares;
+  return { shares, next: cell };
 }
 
 const comesBefore = (a: Head, b: Head): boolean =>

@@ -100,6 +100,20 @@ describe('tenants on two databases', () => {
     expect(order.map((id) => ids.get(id))).toEqual([...Array(12).keys()]);
   });
 
+  it.each([{ share: 'tenant' }, { running: 2 }, { rate: { count: 2, per_secs: 600, burst: 2 } }])(
+    'all get their share of a queue with settings (%j), one job at a time',
+    async (settings) => {
+      const queue = newQueue();
+      const set = await admin.send('PUT', `/api/v1/admin/queues/${queue}`, { body: settings });
+      expect(set.status, set.text).toBe(200);
+      // Those of the first come first in claim order, and are more.
+      for (const n of [0, 0, 0, 0, 1, 1]) await createJob(tenants[n]!, queue, { config: { priority: 1 - n } });
+      const taken: number[] = [];
+      for (let n = 0; n < 4; n++) taken.push(names.indexOf((await leaseOne(worker, queue)).job.tenant_id));
+      expect(taken.sort()).toEqual([0, 0, 1, 1]);
+    },
+  );
+
   it('are paused and recorded together, as one thing that an operator did', async () => {
     const [one, two] = [newQueue(), newQueue()];
     for (const queue of [one, two])

@@ -14,6 +14,8 @@ interface FakeJob {
 class FakeCell {
   readonly isAway = (): boolean => false;
   looks = 0;
+  /** The queue has settings: so many jobs may be claimed. Null: it has none. */
+  room: number | null = null;
   readonly #peeked = new PeekedHeads();
 
   constructor(
@@ -36,6 +38,7 @@ class FakeCell {
 
   async peek(queue: string, count: number): Promise<any> {
     this.looks++;
+    if (this.room !== null) return { gated: this.jobs.length > 0, heads: [], more: false };
     const seen = this.jobs.slice(0, count + 2).map(({ priority }) => ({ priority, at: 0 }));
     const more = this.jobs.length > seen.length;
     this.#peeked.found(queue, { heads: seen, more }, 0, Infinity);
@@ -44,7 +47,8 @@ class FakeCell {
 
   async claim(queue: string, { count }: { readonly count: number }): Promise<any> {
     this.#peeked.claiming(queue, count);
-    const taken = this.jobs.splice(0, count);
+    const taken = this.jobs.splice(0, Math.min(count, this.room ?? count));
+    if (this.room !== null) this.room -= taken.length;
     if (taken.length < count) this.#peeked.forget(queue);
     const held = taken.map(({ id, priority }) => ({ job: { id, config: { priority }, scheduled_at: 'now' } }));
     return { jobs: held, cut: false };
@@ -63,8 +67,9 @@ const withPriorities = (name: string, ...priorities: number[]): FakeCell =>
     priorities.map((priority) => ({ id: `${name}${priority}`, priority })),
   );
 
-async function claim(cells: readonly FakeCell[], count: number): Promise<string[]> {
-  const claimer = new CellsClaimer(cells);
+const withRoom = (cell: FakeCell, room: number): FakeCell => Object.assign(cell, { room });
+
+async function claim(cells: readonly FakeCell[], count: number, claimer = new CellsClaimer(cells)): Promise<string[]> {
   const { jobs } = await claimer.claim('q', slots(count));
   return jobs.map(({ job }) => job.id);
 }
@@ -100,5 +105,31 @@ describe('a claim over several databases', () => {
     expect(await claim(cells, 1)).toEqual(['a9']);
     cells[0]!.jobs = [];
     expect(await claim(cells, 2)).toEqual(['b3', 'b2']);
+  });
+});
+
+describe('a claim over several databases of a queue with settings', () => {
+  it('reaches each of them, also one job at a time', async () => {
+    const cells = ['a', 'b', 'c'].map((name) => withRoom(withPriorities(name, 5, 4, 3), 10));
+    const claimer = new CellsClaimer(cells);
+    const taken: string[] = [];
+    for (let n = 0; n < 4; n++) taken.push(...(await claim(cells, 1, claimer)));
+    expect(taken).toEqual(['a5', 'b5', 'c5', 'a4']);
+    // Another queue has turns of its own.
+    expect(await claimer.claim('other', slots(1)).then(({ jobs }) => jobs[0]?.job.id)).toBe('a3');
+    expect(await claim(cells, 4, claimer)).toEqual(expect.arrayContaining(['b4', 'b3', 'c4']));
+  });
+
+  it('finds what one of them may give out where the others may give out nothing', async () => {
+    const full = ['a', 'b'].map((name) => withRoom(withPriorities(name, 9, 8, 7), 0));
+    const cells = [...full, withRoom(withPriorities('c', 1, 0), 1)];
+    const claimer = new CellsClaimer(cells);
+    expect(await claim(cells, 1, claimer)).toEqual(['c1']);
+    expect(await claim(cells, 1, claimer)).toEqual([]);
+  });
+
+  it('takes from the others what one of them may not give out', async () => {
+    const cells = [withRoom(withPriorities('a', 9, 8, 7, 6), 1), withRoom(withPriorities('b', 5, 4, 3, 2), 9)];
+    expect(await claim(cells, 4)).toEqual(['a9', 'b5', 'b4', 'b3']);
   });
 });
