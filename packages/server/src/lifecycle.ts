@@ -6,7 +6,7 @@
  */
 export class Lifecycle {
   readonly #drains: ((graceMs: number) => Promise<void>)[] = [];
-  readonly #stops: (() => Promise<void>)[] = [];
+  #stops: (() => Promise<void>)[] = [];
   #stopping = false;
   #stopped: Promise<void> | null = null;
 
@@ -18,8 +18,11 @@ export class Lifecycle {
     this.#drains.push(async (graceMs) => drain(graceMs));
   }
 
-  onStop(stop: () => Promise<void> | void): void {
-    this.#stops.push(async () => stop());
+  /** Returns how to take it back: it has been stopped by other means. */
+  onStop(stop: () => Promise<void> | void): () => void {
+    const stopping = async (): Promise<void> => stop();
+    this.#stops.push(stopping);
+    return () => void (this.#stops = this.#stops.filter((each) => each !== stopping));
   }
 
   stop(graceMs: number): Promise<void> {
@@ -31,7 +34,7 @@ export class Lifecycle {
     const failures: unknown[] = [];
     const note = (error: unknown): void => void failures.push(error);
     await Promise.all(this.#drains.map((drain) => drain(graceMs).catch(note)));
-    for (const stop of this.#stops.reverse()) await stop().catch(note);
+    for (const stop of this.#stops.toReversed()) await stop().catch(note);
     if (failures.length === 1) throw failures[0];
     if (failures.length > 1) throw new AggregateError(failures, 'several parts of the server failed to stop');
   }

@@ -96,6 +96,7 @@ export const COMMANDS: readonly Command[] = [
   serving(server.migrate, async () => (await import('../server/migrate.js')).migrateCommand),
   serving(server.doctor, async () => (await import('../server/doctor.js')).doctor),
   serving(cells.cellsStatus, async () => (await import('../server/cells.js')).status),
+  serving(cells.cellsPrepare, async () => (await import('../server/cells.js')).prepare),
   serving(cells.cellsSplit, async () => (await import('../server/cells.js')).split),
   serving(cells.cellsMove, async () => (await import('../server/cells.js')).move),
   serving(outbox.relay, async () => (await import('../server/relay.js')).relay),

@@ -5,6 +5,7 @@ import {
   cellListText,
   cellStatus,
   handOver,
+  prepareCell,
   rangeText,
   readCellList,
   type BucketRange,
@@ -96,6 +97,14 @@ function asTable(shown: readonly Shown[]): string {
     .join('\n');
 }
 
+export async function prepare({ argv, env, io }: Invocation): Promise<number> {
+  const { options, args } = parse(specs.cellsPrepare, argv);
+  const cell = cellCalled(args[0]!, listAt(options.cells, env));
+  await prepareCell(cell.directUrl ?? cell.url, cell.range);
+  await io.print(`${cell.name} holds the buckets ${rangeText(cell.range)}, and no tenants yet`);
+  return EXIT.ok;
+}
+
 interface HandoverOptions {
   readonly cells?: string | undefined;
   readonly to?: string | undefined;
@@ -154,8 +163,7 @@ async function handedOver(
   partsOf: (cells: readonly CellAddress[], cell: CellAddress) => Parts,
 ): Promise<number> {
   const cells = listAt(options.cells, env);
-  const cell = cells.find((each) => each.name === name);
-  if (cell === undefined) throw new Misuse('there is no cell of this name in the list');
+  const cell = cellCalled(name, cells);
   const sourceUrl = cell.directUrl ?? cell.url;
   if (options.abort) {
     await callOff(sourceUrl);
@@ -167,6 +175,12 @@ async function handedOver(
   if (options.list !== undefined) writeFileSync(options.list, cellListText(next(targetUrl)), { mode: 0o600 });
   await handOver({ sourceUrl, targetUrl, keeps, gives, promotes: options.promote, tell: (line) => io.print(line) });
   return EXIT.ok;
+}
+
+function cellCalled(name: string, cells: readonly CellAddress[]): CellAddress {
+  const cell = cells.find((each) => each.name === name);
+  if (cell === undefined) throw new Misuse('there is no cell of this name in the list');
+  return cell;
 }
 
 function targetOf(given: string | undefined, env: NodeJS.ProcessEnv): string {

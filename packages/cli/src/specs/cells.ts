@@ -26,6 +26,18 @@ export const cellsStatus = spec({
   examples: [example('millrace cells status --cells cells.json', 'before and after a change')],
 });
 
+export const cellsPrepare = spec({
+  name: 'cells prepare',
+  summary: 'make an empty database a cell of a list',
+  description:
+    'Creates the schema and writes down which tenants the database holds. A service that nobody has used does so by ' +
+    'itself; later on, an empty database in a list is refused, because it is more likely the wrong one. Whatever its ' +
+    'tenants had elsewhere is not there. Refused if the database holds anything.',
+  arguments: [NAME],
+  options: CELLS,
+  examples: [example('millrace cells prepare b --cells cells.json', 'its database is lost, and there is no backup')],
+});
+
 export const cellsSplit = spec({
   name: 'cells split',
   summary: 'give a part of the tenants of a database to a standby of it, which becomes a cell of its own',

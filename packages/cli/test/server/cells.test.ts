@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { cloneDatabase } from '../../../server/test/support/database.js';
+import { cloneDatabase, emptyDatabase } from '../../../server/test/support/database.js';
 import { callMillrace, type Outcome } from '../support/cli.js';
 
 /** The commands about a list of databases. The handover itself is tested in packages/server and by the fault suite. */
@@ -66,6 +66,41 @@ describe('commands on several database URLs', () => {
     await other.drop();
     expect(stderr).toContain('--database-url names no whole service: cell3: it is empty');
     expect(code).toBe(2);
+  });
+});
+
+describe('a list with an empty database beside one in use', () => {
+  const run = (...words: readonly string[]): Promise<Outcome> => callMillrace(words, { env: {} });
+
+  it('is refused by migrate and doctor until the database is prepared as a cell', async () => {
+    const empty = await emptyDatabase();
+    write('0-99', '100-65535', empty.url);
+    const refusal = 'cell high: the database is empty, while others are in use: is it the right one?';
+    for (const command of ['migrate', 'doctor']) {
+      const { code, stderr } = await run(command, '--log-level=silent', `--cells=${file}`);
+      expect([code, stderr]).toEqual([1, expect.stringContaining(refusal)]);
+    }
+    expect(await empty.query(`SELECT FROM pg_namespace WHERE nspname = 'millrace'`)).toEqual([]);
+    expect(await cells('prepare', 'high', '--cells', file)).toMatchObject({
+      code: 0,
+      stdout: 'high holds the buckets 100-65535, and no tenants yet\n',
+    });
+    const doctor = await run('doctor', '--json', '--log-level=silent', `--cells=${file}`);
+    expect(JSON.parse(doctor.stdout).map(({ name }: { name: string }) => name)).toEqual(['low', 'high']);
+    expect(doctor.code).toBe(0);
+    const { code, stdout } = await run('migrate', '--log-level=silent', `--cells=${file}`);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^low: the schema .*\nhigh: the schema .*\n$/)]);
+    await empty.drop();
+  });
+
+  it('cannot be prepared where something is held', async () => {
+    write('0-99', '100-65535');
+    const same = await cells('prepare', 'high', '--cells', file);
+    expect([same.code, same.stderr]).toEqual([1, expect.stringContaining('the database holds these buckets')]);
+    write('0-9', '10-65535');
+    const other = await cells('prepare', 'low', '--cells', file);
+    expect(other.stderr).toContain('the database holds the buckets 0-99, and is listed with 0-9');
+    expect((await cells('prepare', 'none', '--cells', file)).code).toBe(2);
   });
 });
 

@@ -1,8 +1,17 @@
-import { BUCKETS, evenRanges, isSameRange, problemOf, type BucketRange, type CellRange } from './cells.js';
+import {
+  BUCKETS,
+  EVERY_BUCKET,
+  evenRanges,
+  isSameRange,
+  problemOf,
+  rangeText,
+  type BucketRange,
+  type CellRange,
+} from './cells.js';
 
 /**
- * Databases that no list describes make up a service by what they hold themselves. If nobody has used any of them yet,
- * they get equal ranges, in their order.
+ * Databases say themselves what they hold. Those that no list describes make up a service by that: if nobody has used
+ * any of them yet, they get equal ranges, in their order. Those of a list must hold what the list says, or nothing yet.
  *
  * A new one beside others that are in use gets nothing: it is more likely the wrong database than a part of them.
  */
@@ -42,6 +51,46 @@ export function rangesHeld(held: readonly (Held | null)[]): readonly BucketRange
 /** Also after a first start that was interrupted, when some of them have their range already. */
 const isStillEqual = ({ range, isUsed }: Held, equal: BucketRange): boolean =>
   range === null || (isSameRange(range, equal) && !isUsed);
+
+/** Of a list, with what it holds by its own account; null: it does not answer. */
+export interface ListedCell extends CellRange {
+  readonly held: Held | null;
+}
+
+export interface ListProblem {
+  readonly text: string;
+  /** It may be gone in a moment, by itself. */
+  readonly mayPass: boolean;
+}
+
+/**
+ * Why these databases are not the service that their list describes; null: they are, or may become it. One that holds
+ * every tenant may become any cell, if it turns out to have no others.
+ */
+export function listProblem(cells: readonly ListedCell[]): ListProblem | null {
+  const names = (is: (held: Held | null) => boolean): string =>
+    cells.flatMap(({ name, held }) => (is(held) ? [name] : [])).join(', ');
+  for (const { name, range, held } of cells)
+    if (isPlaced(held) && !isSameRange(held.range, range))
+      return { text: `cell ${name}: ${otherRange(held.range, range)}`, mayPass: false };
+  const fresh = names((held) => held !== null && held.range === null);
+  // A first start elsewhere gives them their ranges one after the other, before anybody has tenants.
+  if (fresh !== '' && cells.some(({ held }) => isPlaced(held)))
+    return { text: `cell ${fresh}: ${EMPTY_BESIDE_OTHERS}`, mayPass: cells.every(({ held }) => !held?.isUsed) };
+  const silent = names((held) => held === null);
+  const isFirst = cells.length > 1 && cells.some(({ held }) => held !== null && !isPlaced(held));
+  if (!isFirst || silent === '') return null;
+  return { text: `cell ${silent}: no answer, and a first start needs all of them`, mayPass: true };
+}
+
+/** It has a part of the tenants, and nothing else will ever do. */
+const isPlaced = (held: Held | null): held is Held & { readonly range: BucketRange } =>
+  held?.range ? !isSameRange(held.range, EVERY_BUCKET) : false;
+
+export const EMPTY_BESIDE_OTHERS = 'the database is empty, while others are in use: is it the right one?';
+
+export const otherRange = (holds: BucketRange, listed: BucketRange): string =>
+  `the database holds the buckets ${rangeText(holds)}, and is listed with ${rangeText(listed)}`;
 
 function gapsOf(cells: readonly CellRange[]): BucketRange[] {
   const gaps: BucketRange[] = [];

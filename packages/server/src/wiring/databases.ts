@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
-import { readCellList, type CellAddress } from '../config/cell-list.js';
+import type { CellAddress } from '../config/cell-list.js';
 import type { DatabaseConfig } from '../config/config.js';
 import { EVERY_BUCKET, evenRanges } from '../domain/cells.js';
 import { startEmbedded } from '../embedded/index.js';
 import { ensureDatabase } from '../store/migrations/create-database.js';
-import { heldCells } from './held-cells.js';
+import { heldCells, listedCells } from './held-cells.js';
 
 export type { CellAddress } from '../config/cell-list.js';
 
@@ -20,8 +20,8 @@ export async function databasesOf(
   { database, pooler, directDatabaseUrl: directUrl }: Pick<DatabaseConfig, 'database' | 'pooler' | 'directDatabaseUrl'>,
   { logger, onStop, waits }: DatabasesOptions,
 ): Promise<readonly CellAddress[]> {
-  if (database.kind === 'cells') return readCellList(database.file);
-  if (database.kind === 'urls') return heldCells(database.urls, logger, waits);
+  if (database.kind === 'cells') return listedCells(database.file, { logger, waits });
+  if (database.kind === 'urls') return heldCells(database.urls, { logger, waits });
   const only = { name: '', range: EVERY_BUCKET, pooler, directUrl };
   if (database.kind === 'url') return [{ ...only, url: database.url }];
   const embedded = await startEmbedded({ dir: database.dir, log: logger });

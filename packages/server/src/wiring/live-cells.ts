@@ -1,9 +1,8 @@
 import { readCellList, type CellAddress } from '../config/cell-list.js';
 import { CellMap, isSameRange, rangeText } from '../domain/cells.js';
 import { unavailable } from '../domain/errors.js';
-import { onDatabase, readCell } from '../store/handover/cell-row.js';
-import { SchemaError } from '../store/migrations/migrate.js';
-import { OTHERS_MS, PATIENCE_MS } from './open-database.js';
+import { expectHeld, heldBy } from '../store/handover/held.js';
+import { named, PATIENCE_MS } from './open-database.js';
 import { startCell, type CellOptions, type RunningCell } from './start-cell.js';
 
 /**
@@ -16,7 +15,7 @@ import { startCell, type CellOptions, type RunningCell } from './start-cell.js';
  */
 export type BeginCell = (cell: RunningCell) => void;
 
-type Options = Omit<CellOptions, 'goesOn' | 'mayBeAway'>;
+type Options = Omit<CellOptions, 'goesOn' | 'mayBeAway' | 'takesNew'>;
 
 export class LiveCells {
   readonly #listeners: (() => void)[] = [];
@@ -30,18 +29,15 @@ export class LiveCells {
   ) {}
 
   static async start(addresses: readonly CellAddress[], options: Options): Promise<LiveCells> {
-    const startedAt = performance.now();
-    let someAnswered = false;
-    const goesOn = (): boolean => performance.now() - startedAt < (someAnswered ? OTHERS_MS : PATIENCE_MS);
     const mayBeAway = addresses.length > 1;
-    const starts = addresses.map(async (address) => {
-      const cell = await startCell(address, { ...options, goesOn, mayBeAway });
-      someAnswered ||= !cell.isAway();
-      return cell;
-    });
+    const startedAt = performance.now();
+    // Of several, those that were to be waited for have been waited for when they were looked at.
+    const goesOn = (): boolean => !mayBeAway && performance.now() - startedAt < PATIENCE_MS;
+    const starts = addresses.map((address) => startCell(address, { ...options, goesOn, mayBeAway, takesNew: true }));
     // When all have ended: those that started are known to the lifecycle by then, whatever became of the others.
     await Promise.allSettled(starts);
     const cells = await Promise.all(starts);
+    await holdNew(cells);
     if (mayBeAway && cells.every(({ isAway }) => isAway())) throw unavailable('no database of the list answers');
     return new LiveCells(cells, new CellMap(addresses), options);
   }
@@ -65,14 +61,15 @@ export class LiveCells {
 
   async #replace(list: readonly CellAddress[]): Promise<void> {
     const { logger } = this.options;
+    const known = (address: CellAddress) => this.cells.find((cell) => isSameDatabase(cell.address, address));
+    // All of them before anything is begun with any: what is refused has no effect.
+    for (const address of list) if (!isAsListed(known(address), address)) await expectTenantsIn(address);
     const fresh: RunningCell[] = [];
     const next: { readonly cell: RunningCell; readonly address: CellAddress }[] = [];
     try {
       for (const address of list) {
-        const known = this.cells.find((cell) => isSameDatabase(cell.address, address));
-        if (known !== undefined) await expectHeld(known, address);
-        const cell = known ?? (await startCell(address, { ...this.options, goesOn: () => false, mayBeAway: false }));
-        if (known === undefined) fresh.push(cell);
+        const cell = known(address) ?? (await startCell(address, { ...this.options, ...IN_PLACE }));
+        if (!this.cells.includes(cell)) fresh.push(cell);
         next.push({ cell, address });
       }
     } catch (error) {
@@ -95,13 +92,25 @@ export class LiveCells {
 const isSameDatabase = (a: CellAddress, b: CellAddress): boolean =>
   a.name === b.name && a.url === b.url && a.directUrl === b.directUrl && a.pooler === b.pooler;
 
+const isAsListed = (cell: RunningCell | undefined, { range }: CellAddress): boolean =>
+  cell !== undefined && isSameRange(cell.address.range, range);
+
 /** On a connection of its own: those of the cell are for the range that it is listed with now. */
-async function expectHeld({ address: { range } }: RunningCell, listed: CellAddress): Promise<void> {
-  if (isSameRange(range, listed.range)) return;
-  const found = await onDatabase(listed.directUrl ?? listed.url, readCell);
-  if (found !== null && found.state !== 'gone' && isSameRange(found.range, listed.range)) return;
-  const holds = found === null || found.state === 'gone' ? 'nothing' : `the buckets ${rangeText(found.range)}`;
-  throw new SchemaError(
-    `cell ${listed.name}: the database holds ${holds}, and is listed with ${rangeText(listed.range)}`,
-  );
+const expectTenantsIn = (address: CellAddress): Promise<void> =>
+  named(address, () => expectHeld(address.directUrl ?? address.url, address.range));
+
+/** Its tenants have been served from another database: so it must have them. */
+const IN_PLACE = { goesOn: () => false, mayBeAway: false, takesNew: false } as const;
+
+/**
+ * At a first start each database is told what it holds, once all of them can be: before that, nobody can know whether
+ * one that is missing has tenants. First those that have some, because one of these may turn out to have others.
+ */
+async function holdNew(cells: readonly RunningCell[]): Promise<void> {
+  const fresh = cells.filter(({ isNew }) => isNew());
+  if (fresh.length > 0 && cells.some(({ isAway, isNew }) => isAway() && !isNew()))
+    throw unavailable('a first start needs every database of the list, and one does not answer');
+  const held = await Promise.all(fresh.map(({ address }) => heldBy(address.directUrl ?? address.url)));
+  const used = fresh.filter((_, n) => held[n]!.isUsed);
+  for (const cell of [...used, ...fresh.filter((each) => !used.includes(each))]) await cell.hold();
 }

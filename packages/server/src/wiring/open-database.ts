@@ -4,7 +4,7 @@ import { isUnavailable } from '../domain/errors.js';
 import type { Lifecycle } from '../lifecycle.js';
 import { Database } from '../store/connection/database.js';
 import { translateAtStart } from '../store/failures.js';
-import { holdRange } from '../store/migrations/cell-range.js';
+import { expectHeld } from '../store/handover/held.js';
 import { migrate, refusal, SchemaError, schemaState, type SchemaState } from '../store/migrations/migrate.js';
 import { checkSessions } from '../store/connection/session-check.js';
 
@@ -33,21 +33,30 @@ export function createDatabase(
   return db;
 }
 
+export interface AdmitOptions extends Pick<OpenOptions, 'autoMigrate' | 'logger'> {
+  /** Also one that is new: whoever starts with it has looked at the others. */
+  readonly takesNew: boolean;
+}
+
 /**
- * Makes sure that this program can live with its schema, that the connections are what they are taken for, and that it
- * holds these tenants. `goesOn`: whether to wait longer for one that does not answer.
+ * Makes sure that this program can live with its schema, and that the connections are what they are taken for.
+ * `goesOn`: whether to wait longer for one that does not answer.
  */
 export async function admit(
   db: Database,
   address: CellAddress,
-  options: Pick<OpenOptions, 'autoMigrate' | 'logger'>,
+  options: AdmitOptions,
   goesOn: () => boolean,
 ): Promise<void> {
+  await named(address, () => tryToAdmit(db, address, options, goesOn));
+}
+
+/** Of several, an error says which one it was. */
+export async function named<T>({ name }: Pick<CellAddress, 'name'>, work: () => Promise<T>): Promise<T> {
   try {
-    await tryToAdmit(db, address, options, goesOn);
+    return await work();
   } catch (error) {
-    // Of several, which one it was.
-    if (address.name !== '' && error instanceof Error) error.message = `cell ${address.name}: ${error.message}`;
+    if (name !== '' && error instanceof Error) error.message = `cell ${name}: ${error.message}`;
     throw error;
   }
 }
@@ -55,16 +64,15 @@ export async function admit(
 async function tryToAdmit(
   db: Database,
   { url, directUrl, range }: CellAddress,
-  { autoMigrate, logger }: Pick<OpenOptions, 'autoMigrate' | 'logger'>,
+  { autoMigrate, logger, takesNew }: AdmitOptions,
   goesOn: () => boolean,
 ): Promise<void> {
   const schemaUrl = directUrl ?? url;
   const state = await retryUntilAvailable(() => schemaState(schemaUrl), goesOn, logger);
   // Before anything is written: with two addresses it might be the wrong database.
   await retryUntilAvailable(() => checkSessions(db), goesOn, logger);
+  if (!takesNew) await expectHeld(schemaUrl, range);
   await useSchema(state, schemaUrl, autoMigrate, logger);
-  await holdRange(db, range);
-  db.expectRange(range);
 }
 
 async function useSchema(state: SchemaState, url: string, autoMigrate: boolean, logger: Logger): Promise<void> {

@@ -9,12 +9,12 @@ import { Lifecycle } from '../lifecycle.js';
 import { createAttemptLog, type AttemptLog } from '../pool/attempt-log.js';
 import type { Database } from '../store/connection/database.js';
 import { Notifications } from '../store/connection/notifications.js';
-import { checkRange } from '../store/migrations/cell-range.js';
 import { currentSchema, isServable } from '../store/migrations/schema-check.js';
 import type { Metrics } from '../telemetry/metrics.js';
+import { Admission } from './admission.js';
 import { engineMetrics } from './engine-metrics.js';
 import { FinishedLines } from './finished-lines.js';
-import { admit, createDatabase } from './open-database.js';
+import { createDatabase } from './open-database.js';
 import { Readiness } from './readiness.js';
 
 /** A database of the service with the engine on it: it hears its news, and nothing of it runs by itself yet. */
@@ -28,6 +28,10 @@ export interface RunningCell extends Cell {
   readonly lifecycle: Lifecycle;
   /** Does it now, or once the database has answered and turned out to be the right one. */
   readonly whenAdmitted: (begin: () => void) => void;
+  /** It answers, and does not hold its tenants yet: nothing is done with it before `hold`. */
+  readonly isNew: () => boolean;
+  /** Writes down which tenants it holds, unless it says so already. Throws if it cannot be these. */
+  readonly hold: () => Promise<void>;
   /** The same database, which now holds other tenants. */
   readonly relist: (address: CellAddress) => void;
 }
@@ -45,45 +49,48 @@ export interface CellOptions {
   readonly goesOn: () => boolean;
   /** Whether to go on without one that does not answer; it is admitted later. */
   readonly mayBeAway: boolean;
+  /** Whether it may be new: then it is to be told what it holds. Later on, none of the service is. */
+  readonly takesNew: boolean;
 }
 
 /** A probe must answer; a database that dawdles this long is as good as gone. */
 const READY_MS = 2_000;
 
+/** Leaves nothing behind if it fails. */
 export async function startCell(listed: CellAddress, options: CellOptions): Promise<RunningCell> {
-  const { config, metrics, tasks, printFinished, goesOn, mayBeAway } = options;
+  const lifecycle = new Lifecycle();
+  lifecycle.onStop(options.lifecycle.onStop(() => lifecycle.stop(0)));
+  try {
+    return await start(listed, { ...options, lifecycle });
+  } catch (error) {
+    await lifecycle.stop(0);
+    throw error;
+  }
+}
+
+/** `lifecycle` is of this cell alone. */
+async function start(listed: CellAddress, options: CellOptions): Promise<RunningCell> {
+  const { config, metrics, tasks, printFinished, goesOn, mayBeAway, takesNew, lifecycle } = options;
   const { name } = listed;
   const logger = name === '' ? options.logger : options.logger.child({ cell: name });
-  const lifecycle = new Lifecycle();
-  options.lifecycle.onStop(() => lifecycle.stop(0));
   let address = listed;
-  let isAdmitted = false;
-  const begins: (() => void)[] = [];
   let moved = new AbortController();
-  const admitted = async (waits: () => boolean): Promise<void> => {
-    await admit(db, address, { ...config, logger }, waits);
-    isAdmitted = true;
-    for (const begin of begins.splice(0)) begin();
-  };
-  const probe = async (): Promise<void> => {
-    if (!isAdmitted) return admitted(() => false);
-    if (!isServable(await currentSchema(db))) throw new Error('its schema is not one that this program can live with');
-    await checkRange(db, address.range);
-  };
-  const health: CellHealth = new CellHealth(probe, (why) => logger.warn({ reason: why }, 'the cell is away'));
   // Where there is only one, callers find out for themselves.
   const onOutage = name === '' ? undefined : () => health.failed();
-  const db = createDatabase(address, { ...config, logger, lifecycle, ...(onOutage && { onOutage }) });
+  const db = createDatabase(listed, { ...config, logger, lifecycle, ...(onOutage && { onOutage }) });
+  const admission = new Admission(db, listed, { autoMigrate: config.autoMigrate, logger });
+  const tellAway = (why: string): void => logger.warn({ reason: why }, 'the cell is away');
+  const health: CellHealth = new CellHealth(() => admission.probe(), tellAway);
   lifecycle.onStop(() => health.stop());
   try {
-    await admitted(goesOn);
+    await admission.atStart(takesNew, goesOn);
   } catch (error) {
     if (!mayBeAway || !isUnavailable(error)) throw error;
     logger.error('the database does not answer; its tenants are not served until it does');
     health.failed();
   }
   const readiness = new Readiness(() => isServing(db));
-  const ready = async (): Promise<boolean> => isAdmitted && !lifecycle.stopping && (await readiness.ready());
+  const ready = async (): Promise<boolean> => admission.isAdmitted && !lifecycle.stopping && (await readiness.ready());
   const engine = createEngine({
     db,
     metrics: engineMetrics(metrics),
@@ -113,12 +120,14 @@ export async function startCell(listed: CellAddress, options: CellOptions): Prom
     get address() {
       return address;
     },
-    isAway: () => health.isAway || !isAdmitted,
+    isAway: () => health.isAway || !admission.isAdmitted,
+    isNew: () => admission.isNew,
+    hold: () => admission.hold(),
     moved: () => moved.signal,
-    whenAdmitted: (begin) => (isAdmitted ? begin() : void begins.push(begin)),
+    whenAdmitted: (begin) => admission.whenAdmitted(begin),
     relist: (next) => {
       address = next;
-      db.expectRange(next.range);
+      admission.relist(next);
       moved.abort();
       moved = new AbortController();
     },

@@ -1,43 +1,63 @@
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { EVERY_BUCKET } from '../../src/domain/cells.js';
 import { bucketOf } from '../../src/domain/ids.js';
 import { createJob, newQueue } from '../engine/kit.js';
 import { asCells } from '../support/cells.js';
-import { cloneDatabase } from '../support/database.js';
+import type { Client } from '../support/client.js';
+import { cloneDatabase, type TestDatabase } from '../support/database.js';
 import { startProxy } from '../support/proxy.js';
 import { readyBody, startTestServer, TENANT_A, TENANT_B, type TestServer } from '../support/server.js';
 import { until } from '../support/until.js';
 
-const [low, high] = [await cloneDatabase(), await cloneDatabase()];
-const proxy = await startProxy(high.url);
+const [low, high, unused] = await Promise.all([cloneDatabase(), cloneDatabase(), cloneDatabase()]);
+const [proxy, wrong] = await Promise.all([startProxy(high.url), startProxy(unused.url)]);
 afterAll(async () => {
-  await proxy.close();
-  await low.drop();
-  await high.drop();
+  await Promise.all([proxy, wrong].map((each) => each.close()));
+  await Promise.all([low, high, unused].map((each) => each.drop()));
 });
 
 const up = async (server: TestServer): Promise<boolean[]> =>
   ((await readyBody(server)).cells as { up: boolean }[]).map((cell) => cell.up);
 
+const at = Math.max(bucketOf(TENANT_A), bucketOf(TENANT_B));
+const ranges = [
+  { first: 0, last: at - 1 },
+  { first: at, last: EVERY_BUCKET.last },
+];
+const startOn = (other: TestDatabase): Promise<TestServer> =>
+  startTestServer({ config: { mode: 'api' }, database: asCells([low, other], ranges) });
+/** The tenant of the first database, and that of the other. */
+const tenantsOf = ({ a, b }: TestServer): readonly Client[] => (bucketOf(TENANT_A) < at ? [a, b] : [b, a]);
+
+beforeAll(async () => {
+  const first = await startOn(high);
+  for (const client of tenantsOf(first)) await createJob(client, newQueue());
+  await first.stop();
+});
+
 it('a process starts without a database that is away, and serves its tenants once it answers', async () => {
-  const at = Math.max(bucketOf(TENANT_A), bucketOf(TENANT_B));
-  const ranges = [
-    { first: 0, last: at - 1 },
-    { first: at, last: EVERY_BUCKET.last },
-  ];
-  const cells = asCells([low, { ...high, url: proxy.url }], ranges);
   await proxy.cut();
-  const server = await startTestServer({ config: { mode: 'api' }, database: cells });
-  const [here, away] = bucketOf(TENANT_A) < at ? [server.a, server.b] : [server.b, server.a];
-  await createJob(here, newQueue());
-  expect((await away.get('/api/v1/jobs')).status).toBe(503);
+  const server = await startOn({ ...high, url: proxy.url });
+  const [here, away] = tenantsOf(server);
+  await createJob(here!, newQueue());
+  expect((await away!.get('/api/v1/jobs')).status).toBe(503);
   expect(await up(server)).toEqual([true, false]);
-  expect(await high.query('SELECT last_bucket - first_bucket AS more FROM millrace.cell')).toEqual([{ more: 65_535 }]);
   await proxy.restore();
   await until(async () => (await up(server))[1]);
-  await createJob(away, newQueue());
-  // Its range was stored before anything was served from it.
-  expect(await high.query('SELECT first_bucket FROM millrace.cell')).toEqual([{ first_bucket: at }]);
+  await createJob(away!, newQueue());
+  await server.stop();
+});
+
+it('a database that was away at the start is not served if it turns out to be empty', async () => {
+  await wrong.cut();
+  const server = await startOn({ ...unused, url: wrong.url });
+  const [here, away] = tenantsOf(server);
+  await wrong.restore();
+  await until(() => server.log().some(({ reason }) => String(reason).includes('the database is empty')));
+  expect((await away!.get('/api/v1/jobs')).status).toBe(503);
+  await createJob(here!, newQueue());
+  const held = await unused.query('SELECT first_bucket, last_bucket FROM millrace.cell');
+  expect(held).toEqual([{ first_bucket: 0, last_bucket: 65_535 }]);
   await server.stop();
 });
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BUCKETS, evenRanges, type BucketRange } from '../../src/domain/cells.js';
-import { rangesHeld, type Held } from '../../src/domain/held-ranges.js';
+import { BUCKETS, EVERY_BUCKET, evenRanges, type BucketRange } from '../../src/domain/cells.js';
+import { listProblem, rangesHeld, type Held } from '../../src/domain/held-ranges.js';
 
 const NEW: Held = { range: null, isUsed: false };
 const used = (range: BucketRange): Held => ({ range, isUsed: true });
@@ -55,5 +55,43 @@ describe('databases that no list describes', () => {
       'cell1, cell3: no answer, and nobody else knows which tenants are there',
     );
     expect(rangesHeld([used({ first: 10, last: 20 }), null])).toBe('no cell holds the buckets 0-9');
+  });
+});
+
+describe('databases of a list', () => {
+  const LIST = evenRanges(3);
+  const problem = (...held: readonly (Held | null)[]): ReturnType<typeof listProblem> =>
+    listProblem(LIST.map((range, n) => ({ name: `c${n + 1}`, range, held: held[n]! })));
+  const own = (n: number, isUsed = true): Held => ({ range: LIST[n]!, isUsed });
+  const EMPTY = 'cell c2: the database is empty, while others are in use: is it the right one?';
+
+  it('are the service if each holds its part, or nobody has used any of them', () => {
+    expect(problem(own(0), own(1), own(2))).toBeNull();
+    expect(problem(own(0), null, own(2))).toBeNull();
+    expect(problem(null, null, null)).toBeNull();
+    expect(problem(NEW, NEW, NEW)).toBeNull();
+    expect(problem(own(0), own(1, false), own(2))).toBeNull();
+    // All there was before: none of the others has ever had a tenant.
+    expect(problem(used(EVERY_BUCKET), NEW, NEW)).toBeNull();
+  });
+
+  it('are not if one holds other tenants', () => {
+    expect(problem(own(0), own(2), own(2))).toEqual({
+      text: 'cell c2: the database holds the buckets 43690-65535, and is listed with 21845-43689',
+      mayPass: false,
+    });
+  });
+
+  it('are not if one is empty while others have their part', () => {
+    expect(problem(own(0), NEW, own(2))).toEqual({ text: EMPTY, mayPass: false });
+    expect(problem(own(0, false), NEW, own(2, false))).toEqual({ text: EMPTY, mayPass: true });
+    expect(problem(own(0), NEW, null)).toEqual({ text: EMPTY, mayPass: false });
+  });
+
+  it('are not at a first start if one does not answer', () => {
+    const text = 'cell c2: no answer, and a first start needs all of them';
+    for (const first of [NEW, used(EVERY_BUCKET)]) expect(problem(first, null, NEW)).toEqual({ text, mayPass: true });
+    expect(listProblem([{ name: 'one', range: EVERY_BUCKET, held: null }])).toBeNull();
+    expect(listProblem([{ name: 'one', range: EVERY_BUCKET, held: used(EVERY_BUCKET) }])).toBeNull();
   });
 });

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import type { Fault } from '../fault.js';
+import type { Database } from '../stage/database.js';
 import type { ServerProcess } from '../stage/server.js';
 import type { Stage } from '../stage/stage.js';
 import { endOnCells, startCellsLoad, startOnCells, untilServed, writeList, type ListedCell } from '../support/cells.js';
@@ -17,15 +18,22 @@ export const wrongLists: Fault = {
   rare: true,
   async run(stage, count) {
     const databases = [await stage.database(), await stage.database()];
+    const empty = await stage.database();
     const { tenants, servers, urls, file, list: right, common } = await startOnCells(stage, databases);
     const load = startCellsLoad(stage, urls, tenants);
     for (let round = 0; round < count; round++)
-      for (const write of wrong(file, right)) {
+      for (const write of wrong(file, right, empty)) {
         write();
         for (const server of servers) await refuses(stage, server);
       }
-    writeList(file, swapped(right));
-    await refusesToStart(stage, stage.prepareServer({ ...common, name: 'server-swapped' }));
+    for (const [name, list] of [
+      ['swapped', swapped(right)],
+      ['empty', withOther(right, empty.url)],
+    ] as const) {
+      writeList(file, list);
+      await refusesToStart(stage, stage.prepareServer({ ...common, name: `server-${name}` }));
+    }
+    await expectUnused(stage, empty);
     writeList(file, right);
     for (const server of servers) server.process.hangUp();
     await untilServed(stage, servers, tenants);
@@ -38,7 +46,9 @@ const swapped = ([one, other]: readonly ListedCell[]): ListedCell[] => [
   { ...other!, url: one!.url },
 ];
 
-function wrong(file: string, right: readonly ListedCell[]): (() => void)[] {
+const withOther = ([one, other]: readonly ListedCell[], url: string): ListedCell[] => [one!, { ...other!, url }];
+
+function wrong(file: string, right: readonly ListedCell[], empty: Database): (() => void)[] {
   const [one, other] = right as readonly [ListedCell, ListedCell];
   return [
     () => writeFileSync(file, 'no JSON'),
@@ -50,7 +60,8 @@ function wrong(file: string, right: readonly ListedCell[]): (() => void)[] {
         { ...other, first: other.first + 10 },
       ]),
     () => writeList(file, swapped(right)),
-    () => writeList(file, [one, { ...other, url: 'postgres://nobody@127.0.0.1:9/nothing' }]),
+    () => writeList(file, withOther(right, 'postgres://nobody@127.0.0.1:9/nothing')),
+    () => writeList(file, withOther(right, empty.url)),
     () => writeList(file, [{ ...one, first: 0, last: 65_535 }]),
   ];
 }
@@ -65,5 +76,12 @@ async function refuses(stage: Stage, server: ServerProcess): Promise<void> {
 async function refusesToStart(stage: Stage, server: ServerProcess): Promise<void> {
   const process = server.launch();
   await process.exitsByItself();
-  stage.expect(process.output().includes('is listed with'), `a start with a wrong list said: ${process.output()}`);
+  const isRefused = /is listed with|is it the right one/.test(process.output());
+  stage.expect(isRefused, `a start with a wrong list said: ${process.output()}`);
+}
+
+/** Nobody has taken it for a part of the service. */
+async function expectUnused(stage: Stage, database: Database): Promise<void> {
+  const whole = await database.count('millrace.cell WHERE first_bucket = 0 AND last_bucket = 65535');
+  stage.expect(whole === 1, 'an empty database in a wrong list was made a cell');
 }

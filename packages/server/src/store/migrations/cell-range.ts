@@ -1,4 +1,5 @@
 import { EVERY_BUCKET, isSameRange, rangeText, type BucketRange } from '../../domain/cells.js';
+import { otherRange } from '../../domain/held-ranges.js';
 import { wrongCell, type RangeRow } from '../connection/cell-check.js';
 import type { Database } from '../connection/database.js';
 import { loadStatements } from '../sql.js';
@@ -46,5 +47,5 @@ function refusalOf(found: BucketRange, wanted: BucketRange): string {
   const isPart = found.first <= wanted.first && wanted.last <= found.last;
   return isPart
     ? `${holds}, and has tenants outside of ${rangeText(wanted)}, which it is listed with`
-    : `${holds}, and is listed with ${rangeText(wanted)}`;
+    : otherRange(found, wanted);
 }
