@@ -6,6 +6,7 @@ import type { QueueHead } from '../engine/leases/idle-queues.js';
 import type { Slots } from '../engine/leases/slots.js';
 import type { LeaseRequest } from '../engine/api.js';
 import { away, present, type Cell } from './cell.js';
+import { Patience } from './patience.js';
 
 /**
  * Claims over several databases. It looks at what each could give out, and claims from those that hold the first jobs
@@ -16,9 +17,9 @@ import { away, present, type Cell } from './cell.js';
  * Of a queue with settings, no look tells what a claim would get. Its databases get equal shares, and take turns at
  * being the first: so each is reached even by workers that lease one job at a time.
  *
- * A database that does not answer a look within SLOW_MS is passed over until it does.
+ * A database that takes too long is passed over until it answers (patience.ts). What it has claimed by then is held by
+ * whoever asked, and comes after the claim (`later`).
  */
-const SLOW_MS = 1_000;
 const NOTHING: CellHeads = { heads: [], more: false, gated: false };
 const MAX_TURNS_KEPT = 10_000;
 
@@ -35,11 +36,15 @@ interface Filled {
   readonly jobs: readonly HeldJob[];
   readonly isShort: boolean;
   readonly cut: boolean;
+  /** It did not say in time what it has claimed. */
+  readonly later: Promise<readonly HeldJob[]> | null;
 }
 
+const UNASKED: Filled = { jobs: [], isShort: false, cut: false, later: null };
+
 export class CellsClaimer {
-  /** Those that have not answered a look in time. */
-  readonly #slow = new Set<ClaimCell>();
+  readonly #looks = new Patience<ClaimCell>();
+  readonly #claims = new Patience<ClaimCell>();
   /** Of queues with settings: the place of the cell whose turn it is to be the first. */
   readonly #turns = new Map<string, number>();
 
@@ -48,15 +53,23 @@ export class CellsClaimer {
   async claim(queue: string, slots: Slots): Promise<Claim> {
     for (const { engine } of this.cells) engine.claimer.claimed(queue, slots, false);
     const jobs: HeldJob[] = [];
+    const late: Promise<readonly HeldJob[]>[] = [];
+    const hasSome = (): boolean => jobs.length + late.length > 0;
     let free = Array.from({ length: slots.count }, (_, place) => place);
-    let asked = present(this.cells);
+    let asked = this.#quick();
     let cut = false;
     for (;;) {
-      const shares = await this.#look(queue, asked, free);
+      const shares = await this.#look(queue, asked, free).catch((error: unknown) => {
+        // What has been claimed must reach the caller, whatever happens to the next look.
+        if (!hasSome()) throw error;
+        return [];
+      });
       if (shares.length === 0) break;
-      const filled = await this.#fill(queue, slots, shares, jobs.length > 0);
+      const filled = await this.#fill(queue, slots, shares, hasSome());
       filled.forEach((part) => jobs.push(...part.jobs));
+      late.push(...filled.flatMap(({ later }) => later ?? []));
       cut = filled.some((part) => part.cut);
+      // The places of a claim that is late are free again. A lease is found by its job as well as by its token.
       const used = new Set(shares.flatMap(({ places }, n) => places.slice(0, filled[n]!.jobs.length)));
       free = free.filter((place) => !used.has(place));
       const hasMore = shares.filter(({ seen, places }, n) => {
@@ -65,7 +78,8 @@ export class CellsClaimer {
       if (cut || free.length === 0 || hasMore.length === 0 || !filled.some(({ isShort }) => isShort)) break;
       asked = hasMore.map(({ cell }) => cell);
     }
-    return { jobs: jobs.sort(byClaimOrder), cut };
+    const later = late.length === 0 ? null : Promise.all(late).then((parts) => parts.flat());
+    return { jobs: jobs.sort(byClaimOrder), cut, later };
   }
 
   asked(request: LeaseRequest): void {
@@ -79,7 +93,7 @@ export class CellsClaimer {
 
   /** The first of all databases. */
   async heads(queues: readonly string[]): Promise<QueueHead[]> {
-    const answers = await this.#askAll(present(this.cells), ({ engine }) => engine.claimer.heads(queues));
+    const answers = await this.#askAll(this.#quick(), ({ engine }) => engine.claimer.heads(queues));
     const secs = new Map<string, number>();
     for (const head of answers.flatMap((answer) => answer ?? []))
       secs.set(head.queue, Math.min(head.secs, secs.get(head.queue) ?? Infinity));
@@ -137,47 +151,55 @@ export class CellsClaimer {
   async #fill(queue: string, slots: Slots, shares: readonly Share[], hasSome: boolean): Promise<Filled[]> {
     const bytes = Math.floor(slots.bytes / Math.max(1, shares.filter(({ places }) => places.length > 0).length));
     const claims = shares.map(async ({ cell, places }): Promise<Filled | { readonly error: unknown }> => {
-      if (places.length === 0) return { jobs: [], isShort: false, cut: false };
+      if (places.length === 0) return UNASKED;
+      const claim = cell.engine.claimer.claim(queue, slots.pick(places, bytes));
       try {
-        const { jobs, cut } = await cell.engine.claimer.claim(queue, slots.pick(places, bytes));
-        return { jobs, cut, isShort: jobs.length < places.length && !cut };
+        const answer = await this.#claims.inTime(cell, claim);
+        if (answer === null) return { ...UNASKED, isShort: true, later: claim.then(jobsOf, nothing) };
+        const { jobs, cut } = answer;
+        return { jobs, cut, isShort: jobs.length < places.length && !cut, later: null };
       } catch (error) {
         return { error };
       }
     });
     const filled = await Promise.all(claims);
     const failure = filled.find((part) => 'error' in part);
-    const gotNothing = filled.every((part) => 'error' in part || part.jobs.length === 0);
+    const gotNothing = filled.every((part) => 'error' in part || (part.jobs.length === 0 && part.later === null));
     if (failure !== undefined && gotNothing && !hasSome && !isUnavailable(failure.error)) throw failure.error;
-    return filled.map((part) => ('error' in part ? { jobs: [], isShort: true, cut: false } : part));
+    return filled.map((part) => ('error' in part ? { ...UNASKED, isShort: true } : part));
+  }
+
+  /** Those that are worth asking. If none is, this fails. */
+  #quick(): readonly ClaimCell[] {
+    return present(this.cells.filter((cell) => !this.#isSlow(cell)));
+  }
+
+  #isSlow(cell: ClaimCell): boolean {
+    return this.#looks.isSlow(cell) || this.#claims.isSlow(cell);
   }
 
   /** Null in the place of each that is away or takes too long. If none answers, this fails. */
-  async #askAll<T>(cells: readonly ClaimCell[], ask: (cell: ClaimCell) => Promise<T>): Promise<(T | null)[]> {
+  async #askAll<T extends object>(
+    cells: readonly ClaimCell[],
+    ask: (cell: ClaimCell) => Promise<T>,
+  ): Promise<(T | null)[]> {
     let failure: unknown = null;
     const answers = await Promise.all(
       cells.map(async (cell) => {
-        if (this.#slow.has(cell)) return null;
-        return this.#inTime(cell, ask(cell)).catch((error: unknown) => {
+        try {
+          const answer = await this.#looks.inTime(cell, ask(cell));
+          if (answer === null) failure ??= away(cell);
+          return answer;
+        } catch (error) {
           failure ??= error;
           return null;
-        });
+        }
       }),
     );
     if (failure !== null && answers.every((answer) => answer === null)) throw failure as Error;
     return answers;
   }
-
-  #inTime<T>(cell: ClaimCell, answer: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#slow.add(cell);
-        reject(away(cell));
-      }, SLOW_MS);
-      answer.then(resolve, reject).finally(() => {
-        clearTimeout(timer);
-        this.#slow.delete(cell);
-      });
-    });
-  }
 }
+
+const jobsOf = ({ jobs }: Claim): readonly HeldJob[] => jobs;
+const nothing = (): readonly HeldJob[] => [];

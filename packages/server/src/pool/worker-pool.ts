@@ -84,6 +84,8 @@ export class WorkerPool {
   readonly #mostPerClaim: number;
   #claiming = 0;
   #claimingSlots = 0;
+  /** Claims of which a part may still come. */
+  #late = 0;
   #dispatching = false;
   /** When the first job was started in this turn of the event loop; null: none was. */
   #sliceFrom: number | null = null;
@@ -187,6 +189,7 @@ export class WorkerPool {
       const claim = await this.options.claimer.claim(this.options.queue, slots);
       claimed = claim.jobs;
       this.#cut = claim.cut;
+      if (claim.later) void this.#acceptLate(claim.later);
       this.#pace.claimTook(performance.now() - startedAt);
     } catch (error) {
       const level = isUnavailable(error) ? 'debug' : 'warn';
@@ -200,6 +203,15 @@ export class WorkerPool {
     this.#signalIfQuiet();
     if (this.#dry) await this.#setAlarm(claimed === null);
     else this.#refill();
+  }
+
+  /** Of a database that took too long. It holds them for this pool, which must keep their leases alive. */
+  async #acceptLate(later: Promise<readonly HeldJob[]>): Promise<void> {
+    this.#late++;
+    const jobs = await later;
+    this.#late--;
+    if (jobs.length > 0) this.#accept(jobs);
+    this.#signalIfQuiet();
   }
 
   #accept(jobs: readonly HeldJob[]): void {
@@ -314,6 +326,6 @@ export class WorkerPool {
   /** The pool holds nothing and expects nothing: a claim in flight may still bring jobs that must be given back. */
   #isQuiet(): boolean {
     const inHand = this.#executor.size + this.#lanes.outcomes.size;
-    return inHand === 0 && this.#claiming === 0 && !this.#lanes.marks.isMoving;
+    return inHand === 0 && this.#claiming + this.#late === 0 && !this.#lanes.marks.isMoving;
   }
 }

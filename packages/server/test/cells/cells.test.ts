@@ -1,11 +1,12 @@
-import { SignJWT } from 'jose';
 import { afterAll, describe, expect, it } from 'vitest';
+import { evenRanges } from '../../src/domain/cells.js';
 import { bucketOf, bucketOfId } from '../../src/domain/ids.js';
 import { complete, createJob, leaseOne, newQueue, type Leased } from '../engine/kit.js';
 import { cloneCells } from '../support/cells.js';
 import type { Client } from '../support/client.js';
-import { JWT_SECRET, readyBody, startTestServer } from '../support/server.js';
+import { readyBody, startTestServer } from '../support/server.js';
 import { until } from '../support/until.js';
+import { clientsOf, namesIn } from './kit.js';
 
 /** One service over two databases, each with half of the tenants. */
 const database = await cloneCells(2);
@@ -16,20 +17,8 @@ afterAll(async () => {
 });
 const { worker, admin } = server;
 
-/** Names of tenants, of which the first lives in the first database, and the second in the second. */
-const names = [0, 1].map((cell) => {
-  for (let n = 0; ; n++) if (Math.floor(bucketOf(`tenant-${n}`) / 32_768) === cell) return `tenant-${n}`;
-});
-const secret = new TextEncoder().encode(JWT_SECRET);
-const tenants = await Promise.all(
-  names.map(async (tenant) => {
-    const token = await new SignJWT({ sub: tenant })
-      .setProtectedHeader({ alg: 'HS256' })
-      .setExpirationTime('1h')
-      .sign(secret);
-    return server.as(token);
-  }),
-);
+const names = namesIn(evenRanges(2));
+const tenants = await clientsOf(server, names);
 
 describe('tenants on two databases', () => {
   it('have their jobs in one of them, whose bucket is in the id', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { CellsClaimer } from '../../src/cells/claimer.js';
 import { PeekedHeads } from '../../src/engine/leases/peeked-heads.js';
 
@@ -14,6 +14,10 @@ interface FakeJob {
 class FakeCell {
   readonly isAway = (): boolean => false;
   looks = 0;
+  /** While it is given, claims are answered when it is resolved. */
+  held: Promise<void> | null = null;
+  claims = 0;
+  isLostAfterClaim = false;
   /** The queue has settings: so many jobs may be claimed. Null: it has none. */
   room: number | null = null;
   readonly #peeked = new PeekedHeads();
@@ -22,6 +26,10 @@ class FakeCell {
     readonly name: string,
     public jobs: FakeJob[],
   ) {}
+
+  get isLost(): boolean {
+    return this.isLostAfterClaim && this.claims > 0;
+  }
 
   get engine(): any {
     return { claimer: this };
@@ -32,12 +40,13 @@ class FakeCell {
   }
 
   peeked(queue: string, count: number): any {
-    const seen = this.#peeked.of(queue, count, 0);
+    const seen = this.isLost ? null : this.#peeked.of(queue, count, 0);
     return seen && { gated: false, ...seen };
   }
 
   async peek(queue: string, count: number): Promise<any> {
     this.looks++;
+    if (this.isLost) throw new Error('it is lost');
     if (this.room !== null) return { gated: this.jobs.length > 0, heads: [], more: false };
     const seen = this.jobs.slice(0, count + 2).map(({ priority }) => ({ priority, at: 0 }));
     const more = this.jobs.length > seen.length;
@@ -46,6 +55,8 @@ class FakeCell {
   }
 
   async claim(queue: string, { count }: { readonly count: number }): Promise<any> {
+    this.claims++;
+    await this.held;
     this.#peeked.claiming(queue, count);
     const taken = this.jobs.splice(0, Math.min(count, this.room ?? count));
     if (this.room !== null) this.room -= taken.length;
@@ -131,5 +142,64 @@ describe('a claim over several databases of a queue with settings', () => {
   it('takes from the others what one of them may not give out', async () => {
     const cells = [withRoom(withPriorities('a', 9, 8, 7, 6), 1), withRoom(withPriorities('b', 5, 4, 3, 2), 9)];
     expect(await claim(cells, 4)).toEqual(['a9', 'b5', 'b4', 'b3']);
+  });
+});
+
+describe('a claim over several databases of which one does not answer it', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  /** Until `end` is called, this cell answers no claim. */
+  function hold(cell: FakeCell): () => void {
+    let end = (): void => undefined;
+    cell.held = new Promise((resolve) => (end = resolve));
+    return () => {
+      cell.held = null;
+      end();
+    };
+  }
+  const jobsOf = (found: any): string[] => found.jobs.map(({ job }: any) => job.id);
+
+  it('goes on with the others, and brings later what that one has claimed', async () => {
+    const cells = [withPriorities('a', 9, 8), withPriorities('b', 5, 4, 3)];
+    const claimer = new CellsClaimer(cells);
+    const end = hold(cells[0]!);
+    const claimed = claimer.claim('q', slots(1));
+    await vi.advanceTimersByTimeAsync(1_000);
+    const found = await claimed;
+    expect(jobsOf(found)).toEqual(['b5']);
+    // Nobody waits for it again.
+    expect(jobsOf(await claimer.claim('q', slots(1)))).toEqual(['b4']);
+    expect(cells[0]!.claims).toBe(1);
+    end();
+    expect((await found.later)!.map(({ job }) => job.id)).toEqual(['a9']);
+    expect(jobsOf(await claimer.claim('q', slots(1)))).toEqual(['a8']);
+  });
+
+  it('waits longer for one that was late, and did answer', async () => {
+    const cells = [withPriorities('a', 9, 8, 7), withPriorities('b', 5, 4, 3)];
+    const claimer = new CellsClaimer(cells);
+    const answersAfter = async (ms: number): Promise<any> => {
+      const end = hold(cells[0]!);
+      const claimed = claimer.claim('q', slots(1));
+      await vi.advanceTimersByTimeAsync(ms);
+      end();
+      return claimed;
+    };
+    const first = await answersAfter(1_500);
+    expect([jobsOf(first), (await first.later).length]).toEqual([['b5'], 1]);
+    const second = await answersAfter(1_500);
+    expect([jobsOf(second), second.later]).toEqual([['a8'], null]);
+  });
+
+  it('gives nothing up that it has, if a further look fails', async () => {
+    const cells = [withPriorities('a', 9, 8, 7), withPriorities('b', 5, 4, 3)];
+    const claimer = new CellsClaimer(cells);
+    expect(await claim(cells, 1, claimer)).toEqual(['a9']);
+    // Others have taken what was seen of the first, and then the second is lost.
+    cells[0]!.jobs = [{ id: 'left', priority: 0 }];
+    cells[1]!.isLostAfterClaim = true;
+    expect((await claim(cells, 4, claimer)).sort()).toEqual(['b4', 'b5', 'left']);
+    await expect(claim([cells[1]!], 1)).rejects.toThrow('it is lost');
   });
 });

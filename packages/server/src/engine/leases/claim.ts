@@ -30,6 +30,11 @@ export interface Claim {
   readonly jobs: HeldJob[];
   /** There are fewer jobs than slots because they are large: more are due. */
   readonly cut: boolean;
+  /**
+   * Of several databases, one has not said in time what it has claimed. That is held in the name of the caller as well,
+   * who takes it when it comes, or gives it back.
+   */
+  readonly later?: Promise<readonly HeldJob[]> | null;
 }
 
 interface Wanted {

@@ -18,8 +18,8 @@ import type { LeaseRequest } from '../api.js';
  * time left) → asking again when work is announced or a job is due → answered, or gone (its client hung up).
  *
  * Invariants: a job claimed for a caller that is gone by the time the claim returns goes back as if it had never been
- * claimed; a queue is watched for due jobs exactly while a caller waits on it; a queue on which no caller asks or waits
- * is forgotten.
+ * claimed, and so does one of a database that said so too late; a queue is watched for due jobs exactly while a caller
+ * waits on it; a queue on which no caller asks or waits is forgotten.
  */
 const MAX_SLOTS = 1_000;
 /**
@@ -232,7 +232,8 @@ class QueuePolls {
       for (const caller of callers) caller.refuse(error as Error);
       return;
     }
-    const { jobs, cut } = claim ?? NOTHING;
+    const { jobs, cut, later } = claim ?? NOTHING;
+    if (later) this.owner.track(later.then((late) => this.owner.giveBack(late)));
     const orphans: LeasedJob[] = [];
     const unserved: Caller[] = [];
     const shares = sharesOf(jobs, callers, slots);
