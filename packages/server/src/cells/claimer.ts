@@ -50,13 +50,14 @@ export class CellsClaimer {
 
   constructor(private readonly cells: readonly ClaimCell[]) {}
 
-  async claim(queue: string, slots: Slots): Promise<Claim> {
+  /** `passesOver`: those that the caller does not want anything from, by their places. */
+  async claim(queue: string, slots: Slots, passesOver?: (place: number) => boolean): Promise<Claim> {
     for (const { engine } of this.cells) engine.claimer.claimed(queue, slots, false);
     const jobs: HeldJob[] = [];
     const late: Promise<readonly HeldJob[]>[] = [];
     const hasSome = (): boolean => jobs.length + late.length > 0;
     let free = Array.from({ length: slots.count }, (_, place) => place);
-    let asked = this.#quick();
+    let asked = this.#quick(passesOver);
     let cut = false;
     for (;;) {
       const shares = await this.#look(queue, asked, free).catch((error: unknown) => {
@@ -170,8 +171,8 @@ export class CellsClaimer {
   }
 
   /** Those that are worth asking. If none is, this fails. */
-  #quick(): readonly ClaimCell[] {
-    return present(this.cells.filter((cell) => !this.#isSlow(cell)));
+  #quick(passesOver: (place: number) => boolean = () => false): readonly ClaimCell[] {
+    return present(this.cells.filter((cell, place) => !this.#isSlow(cell) && !passesOver(place)));
   }
 
   #isSlow(cell: ClaimCell): boolean {

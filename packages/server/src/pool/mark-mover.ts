@@ -11,6 +11,8 @@ const RETRY_MS = 500;
 export class MarkMover {
   readonly #pending = new Map<ClaimMark, number>();
   #moving = false;
+  /** Since when marks are asked for that have not moved, by performance.now(). */
+  #since: number | null = null;
 
   constructor(
     private readonly keeper: Pick<LeaseKeeper, 'moveMarks'>,
@@ -22,10 +24,16 @@ export class MarkMover {
     return this.#moving || this.#pending.size > 0;
   }
 
+  /** How long the database has not answered. */
+  get waitedMs(): number {
+    return this.#since === null ? 0 : performance.now() - this.#since;
+  }
+
   ask(mark: ClaimMark, reach: number): void {
     if (reach <= mark.asked) return;
     mark.asked = reach;
     this.#pending.set(mark, reach);
+    this.#since ??= performance.now();
     this.#schedule();
   }
 
@@ -37,6 +45,7 @@ export class MarkMover {
     try {
       const answer = await send(moves);
       for (const { mark, reach } of moves) mark.reach = reach;
+      this.#since = this.#pending.size > 0 ? performance.now() : null;
       if (this.#pending.size > 0) this.#schedule();
       return answer;
     } catch (error) {

@@ -15,7 +15,7 @@ export interface OutcomeWriterOptions extends SingleOutcomesOptions {
 }
 
 /** When results that are not stored yet exceed this length, the pool claims nothing more. */
-const FULL_CHARACTERS = 64 * 1024 * 1024;
+export const FULL_CHARACTERS = 64 * 1024 * 1024;
 
 export class OutcomeWriter {
   readonly #heldLeases: HeldLeases;
@@ -36,9 +36,14 @@ export class OutcomeWriter {
     return this.#single.size + this.#completions.size;
   }
 
-  /** Results that are not stored yet take up as much memory as we allow them. */
+  /** The total length of results that are not stored yet. */
+  get characters(): number {
+    return this.#single.characters + this.#completions.characters;
+  }
+
+  /** They take up as much memory as we allow them. */
   get isFull(): boolean {
-    return this.#single.characters + this.#completions.characters > FULL_CHARACTERS;
+    return this.characters > FULL_CHARACTERS;
   }
 
   /** From now on, failed attempts to store an outcome are not repeated. */

@@ -2,17 +2,19 @@ import type { Logger } from 'pino';
 import { isUnavailable } from '../domain/errors.js';
 import { dueDelayMs } from '../engine/leases/due-delay.js';
 import type { HeldJob } from '../engine/leases/bundle.js';
-import type { Claimer } from '../engine/leases/claim.js';
+import type { Claim, Claimer } from '../engine/leases/claim.js';
 import type { Holder } from '../engine/leases/claimed-job.js';
 import type { Hub } from '../engine/shared/hub.js';
-import { pooledSlots } from '../engine/leases/slots.js';
+import { pooledSlots, type Slots } from '../engine/leases/slots.js';
 import type { Handlers } from '../handlers/types.js';
 import { Pace } from './pace.js';
 import { pause } from './pause.js';
 import type { Tracer } from '../telemetry/tracing.js';
 import { Executor } from './executor.js';
+import { JobBuffer } from './job-buffer.js';
 import { openLanes, type LaneParts, type Lanes } from './lanes.js';
 import { Progress } from './progress.js';
+import { Sizing, type InHand } from './sizing.js';
 import { marked, StartGate } from './start-gate.js';
 
 /**
@@ -26,11 +28,9 @@ import { marked, StartGate } from './start-gate.js';
  * The pool holds a job as: buffered (claimed, not started) → running → settling (its outcome is on its way to the
  * database) → gone. The job is under a lease all that time, and `HeldLeases` keeps the lease alive.
  *
- * The pool aims to have as many jobs buffered or running as there are workers or, if handlers are fast, as many as they
- * finish in AHEAD_MS plus the time that a claim takes. So under load claims are few and large, however distant the
- * database is, and no job waits here that an idle process elsewhere could run. Including the jobs that are settling,
- * the pool never holds more than MAX_IN_HAND, and it claims nothing while the outcome writer is full: a database that
- * stores no outcomes gets no claims either.
+ * Including the jobs that are settling, the pool never holds more than MAX_IN_HAND (sizing.ts), and it claims nothing
+ * while the outcome writer is full: a database that stores no outcomes gets no claims either. One of several that is
+ * held up is left out, and its jobs wait apart, so that those of the others go on.
  */
 export interface WorkerPoolOptions {
   readonly queue: string;
@@ -40,7 +40,7 @@ export interface WorkerPoolOptions {
   /** A handler's result that is larger than this fails the job permanently. */
   readonly maxPayloadBytes: number;
   readonly handlers: Handlers;
-  readonly claimer: Pick<Claimer, 'claim' | 'nextDue'>;
+  readonly claimer: PoolClaims;
   readonly hub: Pick<Hub, 'onWork'>;
   /** What holds its jobs and stores how they ended, for each database; `laneOf` says which of them a job is in. */
   readonly lanes: readonly LaneParts[];
@@ -52,20 +52,12 @@ export interface WorkerPoolOptions {
   readonly safetyPollMs?: number | undefined;
 }
 
+/** `passesOver`: these of several databases, by their places, are left out. */
+export interface PoolClaims extends Pick<Claimer, 'nextDue'> {
+  claim(queue: string, slots: Slots, passesOver: (place: number) => boolean): Promise<Claim>;
+}
+
 export const POOL_LEASE_SECS = 30;
-const AHEAD_MS = 50;
-/** Times the measured time of a claim. At 1, the number of jobs held could never grow to what the latency demands. */
-const CLAIM_MARGIN = 1.5;
-const MAX_CLAIM = 500;
-/** On several databases, each of which gives a part of it. */
-const MAX_CLAIM_OF_ALL = 1_000;
-export const MAX_IN_HAND = 2_000;
-/**
- * Jobs started, or about to be, and not stored: together with one job per worker, those that a crash can cost a retry.
- */
-export const MAX_AT_RISK = 2_000;
-const START_MS = 50;
-const START_MARGIN = 3;
 const CLAIMS_IN_FLIGHT = 2;
 export const SAFETY_POLL_MS = 5_000;
 const TICK_MS = 50;
@@ -76,12 +68,12 @@ const SLICE_MS = 10;
 const GRACE_MS = 1_000;
 
 export class WorkerPool {
-  #buffer: HeldJob[] = [];
+  readonly #buffer = new JobBuffer();
   readonly #lanes: Lanes;
   readonly #gate: StartGate;
   readonly #executor: Executor;
   readonly #holder: Holder;
-  readonly #mostPerClaim: number;
+  readonly #sizing: Sizing;
   #claiming = 0;
   #claimingSlots = 0;
   /** Claims of which a part may still come. */
@@ -102,7 +94,7 @@ export class WorkerPool {
   readonly #pace = new Pace(performance.now());
 
   constructor(private readonly options: WorkerPoolOptions) {
-    this.#mostPerClaim = options.laneOf === null ? MAX_CLAIM : MAX_CLAIM_OF_ALL;
+    this.#sizing = new Sizing(this.#pace, options.workers, options.laneOf !== null);
     const { name, lanes, laneOf, handlers, maxPayloadBytes, logger, tracer } = options;
     const pace = this.#pace;
     const progress = new Progress();
@@ -164,18 +156,23 @@ export class WorkerPool {
 
   /** Claims as many jobs as there is room for, if there is enough room to be worth a statement. */
   #refill(): void {
-    const target = this.#target();
-    while (!this.#stopping && !this.#dry && this.#claiming < CLAIMS_IN_FLIGHT) {
-      const unfinished = this.#buffer.length + this.#executor.size + this.#claimingSlots;
-      const room = target - unfinished;
-      const most = MAX_IN_HAND - unfinished - this.#lanes.outcomes.size;
-      const worthIt = Math.min(target, 2 * this.#mostPerClaim) / 2;
-      const starving = this.#buffer.length === 0 && this.#claiming === 0;
-      if (room <= 0 || (!starving && (this.#cut || room < worthIt))) return;
-      // Outcomes that are being stored will make room; until then, a few large claims are better than many small ones.
-      if (this.#lanes.outcomes.isFull || most < Math.min(room, worthIt)) return;
-      void this.#claim(Math.min(room, most, this.#mostPerClaim));
+    while (!this.#stopping && !this.#dry && this.#claiming < CLAIMS_IN_FLIGHT && !this.#lanes.outcomes.isFull) {
+      const starving = this.#buffer.ready.length === 0 && this.#claiming === 0;
+      const n = this.#sizing.nextClaim(this.#inHand(), starving, this.#cut);
+      if (n === 0) return;
+      void this.#claim(n);
     }
+  }
+
+  #inHand(): InHand {
+    const { size, due } = this.#lanes.outcomes;
+    return {
+      buffered: this.#buffer.ready.length,
+      running: this.#executor.size,
+      claiming: this.#claimingSlots,
+      settling: due,
+      heldUp: this.#buffer.aside + size - due,
+    };
   }
 
   async #claim(n: number): Promise<void> {
@@ -186,7 +183,7 @@ export class WorkerPool {
     const startedAt = performance.now();
     const slots = pooledSlots(n, this.#holder, this.#startableAtOnce());
     try {
-      const claim = await this.options.claimer.claim(this.options.queue, slots);
+      const claim = await this.options.claimer.claim(this.options.queue, slots, this.#lanes.isHeldUp);
       claimed = claim.jobs;
       this.#cut = claim.cut;
       if (claim.later) void this.#acceptLate(claim.later);
@@ -216,7 +213,7 @@ export class WorkerPool {
 
   #accept(jobs: readonly HeldJob[]): void {
     for (const leased of jobs) this.#lanes.heldLeases.add(leased);
-    this.#buffer = this.#buffer.length === 0 ? [...jobs] : this.#buffer.concat(jobs);
+    this.#buffer.add(jobs);
     if (this.#stopping) this.#releaseBuffer();
     this.#dispatch();
   }
@@ -230,24 +227,25 @@ export class WorkerPool {
     if (this.#dispatching) return;
     this.#dispatching = true;
     const startedAt = performance.now();
-    if (this.#sliceFrom === null && this.#buffer.length > 0) this.#beginSlice(startedAt);
+    if (this.#sliceFrom === null && this.#buffer.ready.length > 0) this.#beginSlice(startedAt);
     const sliceEnd = (this.#sliceFrom ?? startedAt) + SLICE_MS;
     this.#pace.note(startedAt, this.#executor.size > 0);
     let next = 0;
     let now = startedAt;
-    while (this.#executor.size < this.options.workers && next < this.#buffer.length && now <= sliceEnd) {
-      const held = this.#buffer[next]!;
+    const { ready } = this.#buffer;
+    while (this.#executor.size < this.options.workers && next < ready.length && now <= sliceEnd) {
+      const held = ready[next]!;
       if (!this.#gate.mayStart(held, now)) break;
       next++;
       this.#gate.started(held, now);
       this.#executor.run(held);
       now = performance.now();
     }
-    if (next > 0) this.#buffer = this.#buffer.slice(next);
+    this.#buffer.started(next);
     this.#dispatching = false;
     if (next > 0) this.#pace.note(now, true);
-    this.#gate.prepare(this.#buffer, this.#startAhead(), now);
-    if (this.#executor.size > 0 || this.#buffer.length > 0) this.#tick ??= setInterval(() => this.#onTick(), TICK_MS);
+    this.#gate.prepare(this.#buffer.ready, this.#startAhead(), now);
+    if (this.#executor.size > 0 || !this.#buffer.isEmpty) this.#tick ??= setInterval(() => this.#onTick(), TICK_MS);
     this.#refill();
   }
 
@@ -255,19 +253,18 @@ export class WorkerPool {
     this.#sliceFrom = now;
     setImmediate(() => {
       this.#sliceFrom = null;
-      if (this.#buffer.length > 0) this.#dispatch();
+      if (this.#buffer.ready.length > 0) this.#dispatch();
     });
   }
 
   #lose(leased: HeldJob): void {
     this.#executor.lose(leased);
-    this.#buffer = this.#buffer.filter((buffered) => buffered !== leased);
+    this.#buffer.remove(leased);
     this.#lanes.heldLeases.remove(leased);
   }
 
   #releaseBuffer(): void {
-    const unstarted = this.#buffer;
-    this.#buffer = [];
+    const unstarted = this.#buffer.takeAll();
     this.#gate.abandon(unstarted);
     for (const leased of unstarted) this.#lanes.outcomes.store(leased, { kind: 'interrupted' });
   }
@@ -275,8 +272,9 @@ export class WorkerPool {
   #onTick(): void {
     const now = performance.now();
     this.#executor.checkTimeouts(now);
-    if (this.#buffer.length > 0) this.#dispatch();
-    if (this.#executor.size === 0 && this.#buffer.length === 0 && this.#tick) {
+    this.#buffer.sortOut(this.#lanes.heldUpJobs());
+    if (!this.#buffer.isEmpty) this.#dispatch();
+    if (this.#executor.size === 0 && this.#buffer.isEmpty && this.#tick) {
       clearInterval(this.#tick);
       this.#tick = null;
     }
@@ -292,26 +290,13 @@ export class WorkerPool {
     this.#timer = setTimeout(() => this.#lookAgain(), Math.min(nextMs, this.options.safetyPollMs ?? SAFETY_POLL_MS));
   }
 
-  #target(): number {
-    const horizonMs = AHEAD_MS + CLAIM_MARGIN * this.#pace.claimMs;
-    return Math.min(MAX_IN_HAND, Math.max(this.options.workers, this.#pace.finishedWithin(horizonMs)));
-  }
-
-  /**
-   * How many more jobs may start before the next outcomes are stored: as many as pass through the pool in that time,
-   * with a margin, or the number could never grow. These are the jobs that a crash costs a retry.
-   */
   #startAhead(): number {
-    const atRisk = this.#pace.passedWithin(START_MS + START_MARGIN * this.#pace.settleMs);
-    return Math.max(
-      this.options.workers,
-      Math.min(MAX_AT_RISK, atRisk) - this.#executor.size - this.#lanes.outcomes.size,
-    );
+    return this.#sizing.startAhead(this.#executor.size, this.#lanes.outcomes.due);
   }
 
   /** How many jobs of the claim that is about to be made may start at once. */
   #startableAtOnce(): number {
-    const [head] = this.#buffer;
+    const [head] = this.#buffer.ready;
     return Math.max(0, this.#startAhead() - (head ? marked(head) : 0));
   }
 

@@ -57,13 +57,17 @@ export function createPool(options: PoolOptions): WorkerPool {
   return pool;
 }
 
-function laneOf({ engine, logger, attemptLog }: RunningCell, config: Config, credentials: LiveCredentials): LaneParts {
+function laneOf(
+  { engine, logger, attemptLog, isAway }: RunningCell,
+  config: Config,
+  credentials: LiveCredentials,
+): LaneParts {
   const { settler, bundles, keeper, checkpoints, suspensions: waits, children, suspender, logs } = engine;
   const heldLeases = new HeldLeases(keeper, bundles, POOL_LEASE_SECS, logger);
   const durable = { checkpoints, waits, children, suspender };
   const durableJobs = new DurableJobs(durable, handlerRequests(config), heldLeases);
   const keptLogs = new KeptLogs({ logs, heldLeases, logger, lineLogger: lineLogger(config, credentials) });
-  return { settler, keeper, heldLeases, durableJobs, keptLogs, attemptLog };
+  return { settler, keeper, heldLeases, durableJobs, keptLogs, attemptLog, isAway };
 }
 
 /** What the jobs of its pool show as their worker: enough to find the process by. */

@@ -3,15 +3,15 @@ import { CellsNews } from '../cells/news.js';
 import { createRoom } from '../cells/room.js';
 import type { LeasedJob } from '../domain/records.js';
 import type { Engine } from '../engine/api.js';
-import type { Claimer } from '../engine/leases/claim.js';
 import { LongPolls, type WorkNews } from '../engine/leases/long-poll.js';
+import type { PoolClaims } from '../pool/worker-pool.js';
 import type { LiveCells } from './live-cells.js';
 
 /** The service as its callers and its pool see it, on however many databases. */
 export interface Service {
   readonly api: Engine;
   readonly polls: LongPolls;
-  readonly claimer: Pick<Claimer, 'claim' | 'nextDue'>;
+  readonly claimer: PoolClaims;
   readonly news: WorkNews;
   /** The place of its cell among them; null: there is one database, for good. */
   readonly cellOfJob: ((id: string) => number) | null;

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
-import { MAX_AT_RISK } from '../../src/pool/worker-pool.js';
+import { MAX_AT_RISK } from '../../src/pool/sizing.js';
 import { cloneDatabase } from '../support/database.js';
 import { spawnServer, type ServingProcess } from '../support/processes.js';
 import { startTestServer } from '../support/server.js';

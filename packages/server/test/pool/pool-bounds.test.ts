@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
-import { MAX_IN_HAND } from '../../src/pool/worker-pool.js';
+import { MAX_IN_HAND } from '../../src/pool/sizing.js';
 import type { Handlers } from '../../src/index.js';
 import { cloneDatabase } from '../support/database.js';
 import { lockWaits } from '../support/lock-waits.js';

@@ -18,6 +18,7 @@ const ONE_BY_ONE = 'server/dist/relay/one-by-one.js';
 const VERDICT = 'server/dist/relay/verdict.js';
 const ENQUEUE = 'server/dist/engine/jobs/enqueue.js';
 const WORKER_POOL = 'server/dist/pool/worker-pool.js';
+const SIZING = 'server/dist/pool/sizing.js';
 const START_GATE = 'server/dist/pool/start-gate.js';
 const OPERATION_WORK = 'server/dist/engine/operations/operation-work.js';
 const CRON_FIRER = 'server/dist/engine/crons/cron-firer.js';
@@ -147,12 +148,8 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
   {
     name: 'outcomes that wait to be stored hold back neither claims nor starts',
     patches: [
-      {
-        file: WORKER_POOL,
-        find: /MAX_IN_HAND - unfinished - this\.#lanes\.outcomes\.size/,
-        replace: 'MAX_IN_HAND - unfinished',
-      },
-      { file: WORKER_POOL, find: /this\.#lanes\.outcomes\.isFull \|\| /, replace: '' },
+      { file: SIZING, find: /MAX_(IN_HAND|HELD) - unfinished - settling/g, replace: 'MAX_$1 - unfinished' },
+      { file: WORKER_POOL, find: / && !this\.#lanes\.outcomes\.isFull/, replace: '' },
       // The mark of a claim moves with outcomes, so it would stop the pool as well.
       { file: START_GATE, find: /return isMarked\(held\) && [^;]*;/, replace: 'return true;' },
     ],
