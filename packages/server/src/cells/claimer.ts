@@ -92,6 +92,11 @@ export class CellsClaimer {
     return head?.secs ?? null;
   }
 
+  /** In all of them. */
+  isClosed(queue: string): boolean {
+    return present(this.cells).every(({ engine }) => engine.claimer.isClosed(queue));
+  }
+
   /** The first of all databases. */
   async heads(queues: readonly string[]): Promise<QueueHead[]> {
     const answers = await this.#askAll(this.#quick(), ({ engine }) => engine.claimer.heads(queues));

@@ -154,7 +154,7 @@ export function createEngine({
   const keys = new Idempotency(db, retentionHours);
   const enqueuer = new Enqueuer(db, hub, counters, tenants, keys);
   const rerunner = new Rerunner(reads, enqueuer);
-  const gates = new QueueGates(db, hub, audit, defaultQueue);
+  const gates = new QueueGates(db, hub, audit);
   const claimer = new Claimer(db, hub, counters, presence, offers, gates);
   const stepSettler = new StepSettler(db, hub, counters, definitions, defaultQueue, maxPayloadBytes);
   const settler = new Settler(db, hub, counters, stepSettler, random);

@@ -54,20 +54,21 @@ export function createLimitsLoop(
         'counted again how many jobs run under limits: some room had not been given back',
       );
   };
-  const lookAtQueues = async (): Promise<void> => {
+  const lookAtQueues = async (): Promise<boolean> => {
     await gates.learn();
-    await gates.lines.sweep();
+    return gates.lines.sweep();
   };
   const loop = createLoop(
     'limits',
     sweepMs,
     async () => {
       const { nextMs, inUse, expired, uniqueUsed, queuesLimited } = await admitter.sweep();
-      if (queuesLimited || gates.inUse) await lookAtQueues();
-      if (expired) await expiry.sweep();
+      // Each of them does a part of what there is, however much that is: who falls due meanwhile comes before the rest.
+      const unsorted = (queuesLimited || gates.inUse) && (await lookAtQueues());
+      const unended = expired && (await expiry.sweep());
       if (uniqueUsed) await dropUnique(performance.now());
       if (inUse) await tidy(performance.now());
-      return Math.min(nextMs ?? Infinity, inUse ? USED_MS : sweepMs);
+      return unsorted || unended ? 0 : Math.min(nextMs ?? Infinity, inUse ? USED_MS : sweepMs);
     },
     logger,
   );

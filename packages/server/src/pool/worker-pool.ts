@@ -53,7 +53,7 @@ export interface WorkerPoolOptions {
 }
 
 /** `passesOver`: these of several databases, by their places, are left out. */
-export interface PoolClaims extends Pick<Claimer, 'nextDue'> {
+export interface PoolClaims extends Pick<Claimer, 'nextDue' | 'isClosed'> {
   claim(queue: string, slots: Slots, passesOver: (place: number) => boolean): Promise<Claim>;
 }
 
@@ -111,7 +111,10 @@ export class WorkerPool {
   }
 
   start(): void {
-    this.#unsubscribe = this.options.hub.onWork(this.options.queue, () => this.#wake());
+    const { hub, queue, claimer } = this.options;
+    this.#unsubscribe = hub.onWork(queue, () => {
+      if (!claimer.isClosed(queue)) this.#wake();
+    });
     this.#lanes.heldLeases.start((leased) => this.#lose(leased));
     this.#refill();
   }

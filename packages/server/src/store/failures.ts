@@ -58,6 +58,9 @@ export function isCollision(error: unknown): boolean {
   return COLLISION.has((error as CodedError | null)?.code ?? '');
 }
 
+/** It did not get a lock within the time it was ready to wait. */
+export const isLockTimeout = (error: unknown): boolean => (error as CodedError | null)?.code === '55P03';
+
 /** A row with that key exists. */
 export const isTaken = (error: unknown): boolean => (error as CodedError | null)?.code === '23505';
 

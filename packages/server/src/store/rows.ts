@@ -154,6 +154,13 @@ export function toInstant(text: string): Instant {
 
 export const toInstantOrNull = (text: string | null): Instant | null => (text === null ? null : toInstant(text));
 
+/** From one instant to another, as PostgreSQL writes them, to the microsecond. */
+export function secsBetween(from: string, to: string): number {
+  const wholeMs = (text: string): number => Date.parse(`${text.slice(0, 10)}T${text.slice(11, 19)}Z`);
+  const fraction = (text: string): number => Number(`0${text.slice(19, -3)}`);
+  return (wholeMs(to) - wholeMs(from)) / 1000 + fraction(to) - fraction(from);
+}
+
 export function toConfig(text: JsonText | null): JobConfig {
   return text === null ? DEFAULT_JOB_CONFIG : (JSON.parse(text) as JobConfig);
 }

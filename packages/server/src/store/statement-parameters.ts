@@ -417,13 +417,14 @@ export interface StatementParameters {
     peek: 'queue' | 'max_jobs';
   };
   'leases/gates.sql': {
-    hold_gate: 'queue';
-    gate_use: 'queue' | 'is_default';
+    hold_gate: 'queue' | 'patience_ms';
+    gate_use: 'queue';
     keep_gate: 'tokens' | 'now' | 'waited' | 'queue';
     put_settings:
       'queue' | 'running' | 'count' | 'secs' | 'burst' | 'share' | 'sets_running' | 'sets_rate' | 'sets_share';
     drop_settings: 'queue';
     tell_settings: 'queue';
+    reading_settings: 'only';
     queue_settings: 'queue';
     limited_queues: 'max_queues';
   };
@@ -440,7 +441,7 @@ export interface StatementParameters {
     resume_queue: 'queue';
   };
   'leases/shares.sql': {
-    drop_dissolved: 'queue';
+    end_turns: 'queue';
     place_in_turn: 'max_jobs' | 'tenant' | 'id';
     dissolve_lines: 'queue' | 'max_jobs';
     sort_into_lines: 'queue' | 'max_priorities' | 'max_jobs';

@@ -34,6 +34,10 @@ export const blockBundleOf = (database: TestDatabase, jobId: string): Promise<Bl
 export const blockLimitsOf = (database: TestDatabase, queue: string): Promise<Block> =>
   block(database, 'SELECT FROM millrace.limits WHERE queue = $1 FOR NO KEY UPDATE', [queue]);
 
+/** Every claim that counts what runs on the queue waits. */
+export const blockGateOf = (database: TestDatabase, queue: string): Promise<Block> =>
+  block(database, 'SELECT FROM millrace.queue_limits WHERE queue = $1 FOR UPDATE', [queue]);
+
 /** Whatever creates a workflow waits. */
 export const blockWorkflows = (database: TestDatabase): Promise<Block> =>
   block(database, 'LOCK TABLE millrace.workflows IN EXCLUSIVE MODE', []);

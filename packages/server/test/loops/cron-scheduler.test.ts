@@ -5,6 +5,7 @@ import { Hub } from '../../src/engine/shared/hub.js';
 import { createCronScheduler, sleepAfter, UNTOLD_MS } from '../../src/loops/cron-scheduler.js';
 
 const IDLE: Round = { nowMs: 1_000_000, due: 0, fired: 0, broken: [], waitMs: null };
+const noNews = (): void => undefined;
 const BROKEN = { id: 'x', error: new Error('no'), paused: false };
 
 describe('how long it sleeps', () => {
@@ -30,7 +31,7 @@ describe('the loop', () => {
 
   function begin(rounds: (Round | Error)[]) {
     const hub = new Hub();
-    hub.connect({ listening: true, publishWork: () => undefined, publishEvents: () => undefined });
+    hub.connect({ listening: true, publishWork: noNews, publishOpening: noNews, publishEvents: noNews });
     const wokeAt: number[] = [];
     const startedAt = performance.now();
     const fireDue = async (): Promise<Round> => {

@@ -19,6 +19,9 @@ const INSTALL = `
   INSERT INTO test_clock.shift VALUES (0, NULL);
   CREATE FUNCTION test_clock.now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE
     AS 'SELECT coalesce(frozen_at, pg_catalog.now()) + secs * interval ''1 second'' FROM test_clock.shift';
+  CREATE FUNCTION test_clock.statement_timestamp() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE
+    AS 'SELECT coalesce(frozen_at, pg_catalog.statement_timestamp()) + secs * interval ''1 second''
+        FROM test_clock.shift';
   CREATE FUNCTION test_clock.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE
     AS 'SELECT coalesce(frozen_at, pg_catalog.clock_timestamp()) + secs * interval ''1 second'' FROM test_clock.shift';
   DO $$ BEGIN

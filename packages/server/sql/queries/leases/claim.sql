@@ -1,5 +1,6 @@
 -- Claiming: the only way into `running`. The pool and remote workers claim the same jobs in the same order; what they
--- hold differs, and so does what they have to be told.
+-- hold differs, and so does what they have to be told. A claim through the gate of a queue (gates.sql) is part of a
+-- transaction that may have waited: so jobs start, and are held, as of statement_timestamp(), which elsewhere is now().
 
 -- name: claim_for_pool
 -- Claims for a process's own pool. The plain jobs of a tenant (never delivered, no error, no workflow, no parent) share
@@ -57,12 +58,12 @@ WITH pause AS MATERIALIZED (
   FROM claimed
 ), mark AS (
   INSERT INTO millrace.claim_marks (claimed_at, reach, token)
-  SELECT now(), reach, :bundle FROM startable WHERE reach < size
+  SELECT statement_timestamp(), reach, :bundle FROM startable WHERE reach < size
 ), bundle AS (
   INSERT INTO millrace.bundles (locked_until, started_at, first_id, last_id, token, tenant, queue, open, taken, ids,
                                 numbers, worker)
-  SELECT now() + :secs::int * interval '1 second', now(), sorted[1], sorted[n], :bundle, tenant, :queue,
-         repeat('1', n)::varbit, '', ids, numbers, :worker::text
+  SELECT statement_timestamp() + :secs::int * interval '1 second', statement_timestamp(), sorted[1], sorted[n],
+         :bundle, tenant, :queue, repeat('1', n)::varbit, '', ids, numbers, :worker::text
   FROM (
     SELECT tenant, count(*)::int AS n, array_agg(id ORDER BY id) AS sorted, array_agg(id ORDER BY n) AS ids,
            array_agg(n::smallint ORDER BY n) FILTER (WHERE (SELECT mixed FROM startable)) AS numbers
@@ -75,16 +76,18 @@ WITH pause AS MATERIALIZED (
     AND (NOT plain OR tenant <> ALL (ARRAY(SELECT tenant FROM bundle)))
 ), held AS (
   INSERT INTO millrace.leases (locked_until, started_at, scheduled_at, retry_count, delivery_count, id, token, tenant,
-                               workflow_id, error, worker)
-  SELECT now() + :secs::int * interval '1 second', now(), CASE WHEN delivery_count > 0 THEN scheduled_at END,
-         retry_count, delivery_count + 1, id, (left(:bundle::text, 32) || lpad(to_hex(n), 4, '0'))::uuid, tenant,
-         workflow_id, error, :worker::text
+                               workflow_id, error, worker, queue)
+  SELECT statement_timestamp() + :secs::int * interval '1 second', statement_timestamp(),
+         CASE WHEN delivery_count > 0 THEN scheduled_at END, retry_count, delivery_count + 1, id,
+         (left(:bundle::text, 32) || lpad(to_hex(n), 4, '0'))::uuid, tenant, workflow_id, error, :worker::text,
+         CASE WHEN :gate_held::bool THEN :queue END
   FROM alone
 ), seen AS (
   INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error,
                                     locked_until, worker)
-  SELECT now(), CASE WHEN delivery_count > 0 THEN scheduled_at END, now(), retry_count, delivery_count + 1, 'running',
-         id, error, now() + :secs::int * interval '1 second', :worker::text
+  SELECT statement_timestamp(), CASE WHEN delivery_count > 0 THEN scheduled_at END, statement_timestamp(), retry_count,
+         delivery_count + 1, 'running', id, error, statement_timestamp() + :secs::int * interval '1 second',
+         :worker::text
   FROM claimed
 -- include: that_is_watched
 ), named AS MATERIALIZED (
@@ -126,15 +129,16 @@ FROM (
 ), held AS (
   INSERT INTO millrace.leases (locked_until, started_at, scheduled_at, retry_count, delivery_count, id, token, tenant,
                                workflow_id, error, worker, queue, task)
-  SELECT now() + (:secs::int[])[n] * interval '1 second', now(), CASE WHEN delivery_count > 0 THEN scheduled_at END,
-         retry_count, delivery_count + 1, id, (:tokens::uuid[])[n], tenant, workflow_id, error, (:workers::text[])[n],
-         :queue, task
+  SELECT statement_timestamp() + (:secs::int[])[n] * interval '1 second', statement_timestamp(),
+         CASE WHEN delivery_count > 0 THEN scheduled_at END, retry_count, delivery_count + 1, id, (:tokens::uuid[])[n],
+         tenant, workflow_id, error, (:workers::text[])[n], :queue, task
   FROM job
 ), seen AS (
   INSERT INTO millrace.transitions (at, scheduled_at, started_at, retry_count, delivery_count, status, job_id, error,
                                     locked_until, worker)
-  SELECT now(), CASE WHEN delivery_count > 0 THEN scheduled_at END, now(), retry_count, delivery_count + 1, 'running',
-         id, error, now() + (:secs::int[])[n] * interval '1 second', (:workers::text[])[n]
+  SELECT statement_timestamp(), CASE WHEN delivery_count > 0 THEN scheduled_at END, statement_timestamp(), retry_count,
+         delivery_count + 1, 'running', id, error, statement_timestamp() + (:secs::int[])[n] * interval '1 second',
+         (:workers::text[])[n]
   FROM claimed
 -- include: that_is_watched
 ), named AS MATERIALIZED (
@@ -247,7 +251,8 @@ FROM job AS c, LATERAL (
       SELECT r.ctid AS place, r.priority, r.scheduled_at, r.retry_count, r.delivery_count, r.id, r.tenant,
              r.workflow_id, r.error, r.size, r.limits, r.expires_at, false AS later
       FROM millrace.ready r
-      WHERE r.waits_for = turn.line AND r.queue = :queue AND (r.expires_at IS NULL OR r.expires_at > now())
+      WHERE r.waits_for = turn.line AND r.queue = :queue
+        AND (r.expires_at IS NULL OR r.expires_at > statement_timestamp())
       ORDER BY r.priority DESC, r.scheduled_at, r.id
       LIMIT turn.most
       FOR UPDATE SKIP LOCKED
@@ -261,7 +266,7 @@ FROM job AS c, LATERAL (
                r.workflow_id, r.error, r.size, r.limits, r.expires_at, false AS later
         FROM millrace.ready r
         WHERE r.queue = :queue AND r.later IS NULL AND r.scheduled_at <= now()
-          AND (r.expires_at IS NULL OR r.expires_at > now())
+          AND (r.expires_at IS NULL OR r.expires_at > statement_timestamp())
         ORDER BY r.priority DESC, r.scheduled_at, r.id
         LIMIT coalesce((SELECT most FROM allotted WHERE line IS NULL), 0)
         FOR UPDATE SKIP LOCKED
@@ -315,7 +320,7 @@ FROM job AS c, LATERAL (
          r.error, r.size, r.limits, r.expires_at, true AS later
   FROM millrace.ready r
   WHERE r.queue = :queue AND r.later AND r.scheduled_at >= :later_floor::timestamptz AND r.scheduled_at <= now()
-    AND (r.expires_at IS NULL OR r.expires_at > now()) AND NOT (SELECT paused FROM pause)
+    AND (r.expires_at IS NULL OR r.expires_at > statement_timestamp()) AND NOT (SELECT paused FROM pause)
   ORDER BY r.scheduled_at, r.id
   LIMIT greatest(:max_jobs::int, 100)
   FOR UPDATE SKIP LOCKED
@@ -328,7 +333,7 @@ FROM job AS c, LATERAL (
              r.workflow_id, r.error, r.size, r.limits, r.expires_at, false AS later
       FROM millrace.ready r
       WHERE r.queue = :queue AND r.later IS NULL AND r.scheduled_at <= now() AND :floor_priorities::int[] IS NULL
-        AND (r.expires_at IS NULL OR r.expires_at > now()) AND NOT (SELECT paused FROM pause)
+        AND (r.expires_at IS NULL OR r.expires_at > statement_timestamp()) AND NOT (SELECT paused FROM pause)
       ORDER BY r.priority DESC, r.scheduled_at, r.id
       LIMIT :max_jobs::int
       FOR UPDATE SKIP LOCKED
@@ -343,7 +348,7 @@ FROM job AS c, LATERAL (
         FROM millrace.ready r
         WHERE r.queue = :queue AND r.later IS NULL AND r.priority = floor.priority
           AND r.scheduled_at >= floor.since AND r.scheduled_at <= now()
-          AND (r.expires_at IS NULL OR r.expires_at > now()) AND NOT (SELECT paused FROM pause)
+          AND (r.expires_at IS NULL OR r.expires_at > statement_timestamp()) AND NOT (SELECT paused FROM pause)
         ORDER BY r.scheduled_at, r.id
         LIMIT :max_jobs::int
         FOR UPDATE SKIP LOCKED
@@ -412,7 +417,7 @@ FROM job AS c, LATERAL (
 -- concatenated, separated by a character that cannot occur in JSON text, so the answer is as long as the stored text,
 -- whatever that contains. Contexts are returned in the same way. RETURNING keeps no order, hence the numbering.
   (SELECT count(*) FROM seen)::int AS watched,
-  now()::text AS now,
+  statement_timestamp()::text AS now,
   (SELECT n IS NOT NULL FROM too_much) AS cut,
   (SELECT gated FROM pause) AS gated,
   (SELECT extract(epoch FROM max(scheduled_at)) * 1000 FROM fell_due)::float8 AS fell_due_up_to,

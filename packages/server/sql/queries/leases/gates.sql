@@ -2,32 +2,37 @@
 -- held until the end of the transaction (docs/adr/0038-queue-limits.md).
 
 -- name: hold_gate
--- First statement of a claim through the gate. `held` is false while another claim holds it: the caller tries again
--- shortly rather than wait with a connection.
-SELECT EXISTS (SELECT FROM millrace.queue_limits g WHERE g.queue = :queue) AS known,
-       EXISTS (SELECT FROM (
-         SELECT g.queue FROM millrace.queue_limits g WHERE g.queue = :queue FOR NO KEY UPDATE SKIP LOCKED
-       ) AS held) AS held;
+-- First statement of a claim through the gate: waits for the row, in turn, but no longer than :patience_ms. No row: the
+-- queue has no settings.
+SELECT g.queue FROM millrace.queue_limits g
+WHERE g.queue = :queue AND (SELECT set_config('lock_timeout', :patience_ms, true)) IS NOT NULL
+FOR NO KEY UPDATE;
 
 -- name: gate_use
 -- What the caller may take, and whether by turns. In a snapshot that is younger than the lock, so that what others
--- claimed before is among what runs. Leases of the default queue name no queue; jobs that were bundled before there was
--- a limit count by their bits. Counting stops where it is full.
+-- claimed before is among what runs; the instant is younger too, since the transaction may have waited. Jobs that were
+-- bundled before there was a limit count by their bits. A lease that the pool took before then does not name its queue,
+-- but its job does. Counting stops where it is full.
 SELECT g.running AS most, g.rate_count, g.rate_secs, g.rate_burst, g.tokens, g.waited, g.share,
-       now()::text AS now,
-       extract(epoch FROM now() - g.refilled_at)::float8 AS elapsed_secs,
+       clock.at::text AS now,
+       extract(epoch FROM clock.at - g.refilled_at)::float8 AS elapsed_secs,
        CASE WHEN g.running IS NULL THEN 0 ELSE (
          SELECT count(*) FROM (
-           SELECT FROM millrace.leases l WHERE l.queue = :queue OR (:is_default::bool AND l.queue IS NULL)
+           SELECT FROM millrace.leases l WHERE l.queue = :queue
+           UNION ALL
+           SELECT FROM millrace.leases l, LATERAL (
+             SELECT j.queue FROM millrace.jobs j WHERE j.tenant = l.tenant AND j.id = l.id OFFSET 0
+           ) AS j
+           WHERE l.queue IS NULL AND l.started_at < g.set_at + interval '1 minute' AND j.queue = :queue
            LIMIT g.running
          ) AS leased
        ) + (
          SELECT coalesce(sum(length(replace(b.open::text, '0', ''))), 0) FROM millrace.bundles b WHERE b.queue = :queue
        ) END::int AS used
-FROM millrace.queue_limits g WHERE g.queue = :queue;
+FROM millrace.queue_limits g, (SELECT clock_timestamp() AS at OFFSET 0) AS clock WHERE g.queue = :queue;
 
 -- name: keep_gate
--- What is left of the tokens, as of the instant for which gate_use told them.
+-- What is left of the tokens, as of the instant at which the jobs start.
 UPDATE millrace.queue_limits
 SET tokens = :tokens::float8, refilled_at = greatest(refilled_at, :now::timestamptz), waited = :waited::bool
 WHERE queue = :queue;
@@ -56,7 +61,16 @@ WHERE queue = :queue AND running IS NULL AND rate_count IS NULL AND share IS NUL
 
 -- name: tell_settings
 -- Wakes the claims that wait, in every process: what they may take has changed.
-SELECT pg_notify('millrace', json_build_object('q', json_build_array(json_build_array(:queue::text)))::text);
+SELECT pg_notify('millrace', json_build_object('q', json_build_array(json_build_array(:queue::text)),
+                                               'o', json_build_array(:queue::text))::text);
+
+-- name: reading_settings
+-- Transactions that have read settings, as every claim does: all of them, or those of :only that are not over.
+SELECT coalesce(json_agg(DISTINCT l.virtualtransaction), '[]')::text AS transactions
+FROM pg_locks l
+WHERE l.relation = 'millrace.queue_limits'::regclass AND l.pid <> pg_backend_pid()
+  AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+  AND (:only::text[] IS NULL OR l.virtualtransaction = ANY (:only::text[]));
 
 -- name: queue_settings
 -- One row always; null if nothing is set.

@@ -1,19 +1,26 @@
 -- Queues where tenants take turns: their jobs are sorted into lines, one per tenant
 -- (docs/adr/0041-shares-of-tenants.md).
 
--- name: drop_dissolved
--- The end of turns: the row goes once no line is left. A minute after the setting, since a process that has not heard
--- of it may still be sorting.
+-- name: end_turns
+-- The end of turns: nothing is left of them once no line is. A minute after the setting, since a process that has not
+-- heard of it may still be sorting. A row that says nothing else goes.
 WITH span AS MATERIALIZED (
 -- include: span_of_queue
-)
-DELETE FROM millrace.queue_limits g
-WHERE g.queue = :queue AND NOT g.share AND g.running IS NULL AND g.rate_count IS NULL
-  AND g.set_at < now() - interval '1 minute' AND (
+), over AS MATERIALIZED (
+  SELECT g.queue, g.running IS NULL AND g.rate_count IS NULL AS was_all FROM millrace.queue_limits g
+  WHERE g.queue = :queue AND NOT g.share AND g.set_at < now() - interval '1 minute' AND (
     SELECT true FROM millrace.ready r
     WHERE r.waits_for > (SELECT before FROM span) AND r.waits_for <= (SELECT last FROM span)
     ORDER BY r.waits_for LIMIT 1
-  ) IS NULL;
+  ) IS NULL
+  FOR NO KEY UPDATE OF g
+), gone AS (
+  DELETE FROM millrace.queue_limits g WHERE g.queue = :queue AND (SELECT was_all FROM over)
+), kept AS (
+  UPDATE millrace.queue_limits g SET share = NULL, shared_since = NULL, turn = NULL
+  WHERE g.queue = :queue AND NOT (SELECT was_all FROM over)
+)
+SELECT queue FROM over;
 
 -- name: place_in_turn
 -- How many of its tenant are before a job, counted up to :max_jobs. No row: it is in no line.

@@ -51,6 +51,7 @@ export class Suspender {
     if (row === null) return false;
     const { tenant, worker, queue, priority, scheduled_at: at } = row;
     this.counters.workers.seen(tenant, worker, queue);
+    this.hub.announceEnd(queue);
     if (row.looks === null) this.hub.announceWork(queue, priority, Date.parse(toInstant(at)));
     else this.hub.announceLimits({ limits: JSON.parse(row.looks) as string[], slept: true });
     if (row.watched > 0) this.hub.announceEvents();

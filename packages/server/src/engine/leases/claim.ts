@@ -71,6 +71,7 @@ export class Claimer {
     private readonly gates: QueueGates,
   ) {
     hub.onAnyWork((queue, news) => {
+      if (news === null) return this.#peeked.forget(queue);
       this.#floors.heard(queue, news);
       this.#peeked.heard(queue, news);
     });
@@ -111,7 +112,12 @@ export class Claimer {
   async heads(queues: readonly string[]): Promise<QueueHead[]> {
     const heads = await this.db.run<QueueHead>(sql.next_due({ queues: textArray(queues) }));
     for (const { queue, secs } of heads) if (secs <= 0) this.#peeked.forget(queue);
-    return heads.map(({ queue, secs }) => ({ queue, secs: Math.max(secs, this.gates.closedSecs(queue)) }));
+    return heads.map(({ queue, secs }) => ({ queue, secs: Math.max(secs, this.gates.openings.closedSecs(queue)) }));
+  }
+
+  /** New jobs of the queue are no reason to claim: it has no room, as far as is known here. */
+  isClosed(queue: string): boolean {
+    return this.gates.openings.closedSecs(queue) > 0;
   }
 
   /** What a claim would find. Where several databases hold the queue, this tells which of them to claim from. */
@@ -208,7 +214,7 @@ export class Claimer {
     }
     const passed = await this.gates.claim(queue, count, async (execute, passage) => {
       const [answer] = await execute<ClaimAnswer>(statement(passage));
-      return { answer: answer ?? null, taken: answer?.ids ? answer.ids.split(',').length : 0 };
+      return { answer: answer!, taken: answer!.ids === null ? 0 : answer!.ids.split(',').length, at: answer!.now };
     });
     // The settings were taken away meanwhile.
     return passed === null ? this.#ask(queue, count, statement) : passed.answer;

@@ -32,7 +32,7 @@ const GIVE_BACK_WAIT_MS = 1_000;
 const NOTHING: Claim = { jobs: [], cut: false };
 
 /** Where jobs come from: one database, or several. */
-export type ClaimSource = Pick<Claimer, 'claim' | 'heads' | 'asked'>;
+export type ClaimSource = Pick<Claimer, 'claim' | 'heads' | 'asked' | 'isClosed'>;
 export type WorkNews = Pick<Hub, 'onWork' | 'onAnyWork'>;
 
 interface Caller {
@@ -148,7 +148,9 @@ class QueuePolls {
     private readonly queue: string,
     private readonly owner: PollsOwner,
   ) {
-    this.#unsubscribe = owner.hub.onWork(queue, this.#askAgain);
+    this.#unsubscribe = owner.hub.onWork(queue, () => {
+      if (!owner.claimer.isClosed(queue)) this.#askAgain();
+    });
   }
 
   get waiting(): number {

@@ -1,13 +1,17 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { QueueSettings, QueueSettingsInput } from '@millrace/contract';
 import { bucketTokens, fullBucket, nextTokenSecs, refill, type Bucket, type Rate } from '../../domain/rates.js';
 import type { GateStanding } from '@millrace/sdk/rules';
-import { unavailable } from '../../domain/errors.js';
+import { textArray } from '../../store/arrays.js';
 import type { Database, Execute } from '../../store/connection/database.js';
+import { isLockTimeout } from '../../store/failures.js';
+import { listIn, secsBetween } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Deed } from '../api.js';
 import type { Audit } from '../shared/audit.js';
 import type { Hub } from '../shared/hub.js';
 import { settingsIn } from '../shared/queue-marks.js';
+import { GateOpenings } from './gate-openings.js';
 import { TenantLines } from './tenant-lines.js';
 
 /**
@@ -19,14 +23,19 @@ import { TenantLines } from './tenant-lines.js';
  */
 const sql = loadStatements('leases/gates.sql');
 
-/** Others hold a gate for the time of a claim. */
-const BUSY_MS = 3;
-const TRIES = 200;
+/** Others hold a gate for the time of a claim. Whoever waits for it is served in turn, but holds a connection. */
+const PATIENCE_MS = 250;
+/** So many claims of this process wait at a time; others only try. */
+const MOST_WAITING = 2;
+const IMPATIENCE_MS = 1;
+/** When a claim is tried again that did not get hold of its gate. */
+const BUSY_MS = 20;
 /** Nobody may have told us that a job has ended. */
 const FULL_MS = 1_000;
-/** Jobs that end shortly after one another wake those who wait once. */
-const TOGETHER_MS = 5;
 const MOST_KNOWN = 1_000;
+/** How long new settings wait for claims that have not seen them. */
+const UNDER_WAY_MS = 1_000;
+const LOOK_MS = 5;
 
 interface GateRow {
   readonly most: number | null;
@@ -53,31 +62,29 @@ export interface Passage {
   readonly held: boolean;
 }
 
-/** Claims what it may in the transaction, and says how many jobs that were. */
+/** Claims what it may in the transaction, and says how many jobs that were, and when they started. */
 export type ClaimThrough<T> = (
   execute: Execute,
   passage: Passage,
-) => Promise<{ readonly answer: T; readonly taken: number }>;
+) => Promise<{ readonly answer: T; readonly taken: number; readonly at: string }>;
+
+/** Others have held the gate all the time. */
+class GateBusy extends Error {}
 
 export class QueueGates {
   /** Queues that have settings, as far as this process has heard. */
   readonly #known = new Set<string>();
-  /** Those of them where it matters that a job has ended. */
-  readonly #counted = new Set<string>();
   readonly lines: TenantLines;
-  /** Until when nobody gets through, by the monotonic clock of this process, unless something ends there. */
-  readonly #closedUntil = new Map<string, number>();
-  #waking: NodeJS.Timeout | null = null;
-  #stopListening: (() => void) | null = null;
+  readonly openings: GateOpenings;
+  #waiting = 0;
 
   constructor(
     private readonly db: Database,
     private readonly hub: Hub,
     private readonly audit: Audit,
-    private readonly defaultQueue: string,
   ) {
     this.lines = new TenantLines(db, hub);
-    hub.onAnyWork((queue) => this.#closedUntil.delete(queue));
+    this.openings = new GateOpenings(hub);
   }
 
   isKnown(queue: string): boolean {
@@ -86,7 +93,7 @@ export class QueueGates {
 
   /** Its tenants take turns and nothing is counted, so claims need not go one at a time. They say if that changes. */
   takesTurnsOnly(queue: string): boolean {
-    return this.lines.isShared(queue) && !this.#counted.has(queue);
+    return this.lines.isShared(queue) && !this.openings.isCounted(queue);
   }
 
   get inUse(): boolean {
@@ -98,29 +105,29 @@ export class QueueGates {
     if (this.#known.size < MOST_KNOWN) this.#known.add(queue);
   }
 
-  /** Seconds until a claim of the queue is worth it, at least. */
-  closedSecs(queue: string): number {
-    return Math.max(0, (this.#closedUntil.get(queue) ?? 0) - performance.now()) / 1000;
-  }
-
-  /** Null: the queue has no settings any more. */
+  /** Null: the queue has no settings any more. Without an answer nothing may be claimed now. */
   async claim<T>(
     queue: string,
     wanted: number,
     through: ClaimThrough<T>,
   ): Promise<{ readonly answer: T | null } | null> {
-    for (let tries = 0; tries < TRIES; tries++) {
-      const passed = await this.db.transaction((execute) => this.#pass(execute, queue, wanted, through));
-      if (passed !== 'busy') return passed;
-      await pause(BUSY_MS);
+    const from = performance.now();
+    const patienceMs = this.#waiting < MOST_WAITING ? PATIENCE_MS : IMPATIENCE_MS;
+    this.#waiting++;
+    try {
+      return await this.db.transaction((execute) => this.#pass(execute, queue, wanted, patienceMs, through));
+    } catch (error) {
+      if (!(error instanceof GateBusy)) throw error;
+      this.openings.close(queue, BUSY_MS, from);
+      return { answer: null };
+    } finally {
+      this.#waiting--;
     }
-    throw unavailable('too many claims of one queue at a time; try again shortly');
   }
 
   /** Who asks does not hold the gate: it may be another one when the answer comes. */
   async standing(queue: string): Promise<GateStanding | null> {
-    const statement = sql.gate_use({ queue, is_default: queue === this.defaultQueue });
-    const [row] = await this.db.runPlanned<GateRow>(statement);
+    const [row] = await this.db.runPlanned<GateRow>(sql.gate_use({ queue }));
     if (!row) return null;
     const bucket = bucketOf(row);
     const isFull = row.most !== null && row.used >= row.most;
@@ -155,8 +162,9 @@ export class QueueGates {
       await execute(sql.drop_settings({ queue }));
       await execute(sql.tell_settings({ queue }));
     });
+    if (settings.running !== null || settings.rate !== null) await this.#claimsBefore();
     if (share !== undefined) await this.learn();
-    this.hub.hear({ queues: new Map([[queue, []]]), events: false, crons: null });
+    this.hub.hear({ queues: new Map([[queue, []]]), opened: [queue], events: false, crons: null });
     return settings;
   }
 
@@ -176,9 +184,24 @@ export class QueueGates {
     for (const queue of this.#known) if (!known.has(queue)) this.#forget(queue);
   }
 
+  /** Claims that began before the settings were there are over, or take longer than usual. */
+  async #claimsBefore(): Promise<void> {
+    const until = performance.now() + UNDER_WAY_MS;
+    let left = await this.#readingSettings(null);
+    while (left.length > 0 && performance.now() < until) {
+      await sleep(LOOK_MS);
+      left = await this.#readingSettings(left);
+    }
+  }
+
+  async #readingSettings(only: readonly string[] | null): Promise<string[]> {
+    const statement = sql.reading_settings({ only: only && textArray(only) });
+    const [row] = await this.db.runPlanned<{ transactions: string }>(statement);
+    return listIn<string>(row?.transactions);
+  }
+
   async stop(): Promise<void> {
-    if (this.#waking) clearTimeout(this.#waking);
-    this.#stopListening?.();
+    this.openings.stop();
     await this.lines.stop();
   }
 
@@ -186,75 +209,64 @@ export class QueueGates {
     execute: Execute,
     queue: string,
     wanted: number,
+    patienceMs: number,
     through: ClaimThrough<T>,
-  ): Promise<{ readonly answer: T | null } | null | 'busy'> {
-    const [gate] = await execute<{ known: boolean; held: boolean }>(sql.hold_gate({ queue }));
-    if (!gate?.known) {
+  ): Promise<{ readonly answer: T | null } | null> {
+    const from = performance.now();
+    const [gate] = await execute(sql.hold_gate({ queue, patience_ms: String(patienceMs) })).catch((error: unknown) => {
+      throw isLockTimeout(error) ? new GateBusy() : error;
+    });
+    const [row] = gate ? await execute<GateRow>(sql.gate_use({ queue })) : [];
+    if (!row) {
       this.#forget(queue);
       return null;
     }
-    if (!gate.held) return 'busy';
-    const isDefault = queue === this.defaultQueue;
-    const [row] = await execute<GateRow>(sql.gate_use({ queue, is_default: isDefault }));
-    if (!row) return 'busy';
     const counted = row.most !== null || row.rate_count !== null;
     this.#learn(queue, counted, row.share);
-    const bucket = bucketOf(row);
+    const found = bucketOf(row);
     const room = Math.max(
       0,
-      Math.min(wanted, (row.most ?? Infinity) - row.used, bucket ? bucketTokens(bucket) : Infinity),
+      Math.min(wanted, (row.most ?? Infinity) - row.used, found ? bucketTokens(found) : Infinity),
     );
     const passage = { most: room, shared: row.share !== null, counted, held: true };
-    const { answer, taken } = room === 0 ? { answer: null, taken: 0 } : await through(execute, passage);
+    const { answer, taken, at } = room === 0 ? nothingAt(row.now) : await through(execute, passage);
+    const isShort = taken === room && room < wanted;
+    const bucket = bucketOf(row, secsBetween(row.now, at));
     if (bucket !== null) {
       bucket.tokens -= taken;
-      const waited = taken === room && room < wanted;
-      await execute(sql.keep_gate({ queue, tokens: bucket.tokens, now: row.now, waited }));
+      await execute(sql.keep_gate({ queue, tokens: bucket.tokens, now: at, waited: isShort }));
     }
-    this.#note(queue, row, bucket, taken === room && room < wanted, taken);
+    if (isShort) this.openings.close(queue, closedMs(row, bucket, taken), from);
     return { answer };
-  }
-
-  #note(queue: string, { most, used }: GateRow, bucket: Bucket | null, short: boolean, taken: number): void {
-    if (!short) return;
-    const full = most !== null && used + taken >= most;
-    const tokenMs = bucket === null ? 0 : (nextTokenSecs(bucket) ?? 0) * 1000;
-    this.#closedUntil.set(queue, performance.now() + Math.max(full ? FULL_MS : 0, tokenMs));
   }
 
   #learn(queue: string, counted: boolean, share: boolean | null): void {
     this.lines.know(queue, share);
-    if (counted) this.#counted.add(queue);
-    else this.#counted.delete(queue);
-    if (this.#counted.size > 0) this.#stopListening ??= this.hub.onSettled(() => this.#wakeSoon());
-    else this.#listenNoMore();
+    this.openings.know(queue, counted);
   }
 
   #forget(queue: string): void {
     this.#known.delete(queue);
-    this.#closedUntil.delete(queue);
     this.#learn(queue, false, null);
-  }
-
-  #listenNoMore(): void {
-    this.#stopListening?.();
-    this.#stopListening = null;
-  }
-
-  /** Something has ended: here, and in the other processes, claims that wait look again. */
-  #wakeSoon(): void {
-    this.#waking ??= setTimeout(() => {
-      this.#waking = null;
-      for (const queue of this.#counted) this.hub.announceWork(queue, 0, null);
-    }, TOGETHER_MS);
   }
 }
 
-function bucketOf(row: GateRow): Bucket | null {
-  const { rate_count: count, rate_secs: perSecs, tokens, elapsed_secs: elapsedSecs, waited } = row;
+const nothingAt = (at: string) => ({ answer: null, taken: 0, at });
+
+/** For how long nobody gets through, unless a job ends. */
+function closedMs({ most, used }: GateRow, bucket: Bucket | null, taken: number): number {
+  const isFull = most !== null && used + taken >= most;
+  const tokenMs = bucket === null ? 0 : (nextTokenSecs(bucket) ?? 0) * 1000;
+  return Math.max(isFull ? FULL_MS : 0, tokenMs);
+}
+
+/** What is in the bucket, as of so many seconds after the row was read: its jobs start then. */
+function bucketOf(row: GateRow, laterSecs = 0): Bucket | null {
+  const { rate_count: count, rate_secs: perSecs, tokens, elapsed_secs: secs, waited } = row;
   if (count === null || perSecs === null) return null;
   const rate: Rate = { count, perSecs, burst: row.rate_burst ?? 1 };
-  if (tokens === null || elapsedSecs === null) return fullBucket(rate);
+  if (tokens === null || secs === null) return fullBucket(rate);
+  const elapsedSecs = secs + laterSecs;
   return refill({ rate, tokens, elapsedSecs, waited, unclaimed: 0, gone: 0, refunded: 0 }, rate);
 }
 
@@ -264,5 +276,3 @@ async function settingsOf(queue: string, execute: Execute): Promise<QueueSetting
   const [row] = await execute<{ settings: string | null }>(sql.queue_settings({ queue }));
   return { queue, ...NO_SETTINGS, ...settingsIn(row?.settings ?? null) };
 }
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

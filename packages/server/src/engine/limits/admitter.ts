@@ -140,13 +140,15 @@ export class Admitter {
     while (this.#looking) await this.#looking;
   }
 
-  /** Wakes jobs that have fallen due, and looks at all limits about which there are notes. */
+  /**
+   * Wakes jobs that have fallen due, and has all limits looked at about which there are notes. It does not wait for
+   * that: where there is much to do, those that fall due meanwhile come first.
+   */
   async sweep(): Promise<SweptLimits> {
     const [row] = await this.db.run<SweptRow>(sql.wake_sleepers({ max_jobs: SWEEP_JOBS, max_notes: SWEEP_NOTES }));
     const limits = [...listIn<string>(row?.limits ?? null), ...listIn<string>(row?.noted ?? null)];
     this.#want(limits);
     if (row?.notes_left) await this.#countIn('where somebody waits');
-    await this.settled();
     const woken = row?.woken ?? 0;
     return {
       woken,

@@ -29,6 +29,7 @@ export class AfterCommit {
       else if (outcome !== 'released' && outcome !== 'undelivered') counters.settled({ outcome, origin, runSecs });
       noteWorker(counters, row);
       hub.announceSettled(settledNews(row));
+      hub.announceEnd(row.job_queue);
       if (row.looks !== undefined) hub.announceLimits({ limits: listIn<string>(row.looks), slept: row.queue !== null });
       hub.announceParents(listIn<string>(row.parents));
       if (row.queue !== null && row.scheduled_at !== null) {

@@ -105,6 +105,7 @@ export class BundleSettler {
     }
     const [first] = jobs;
     if (first) this.counters.workers.reported(tenant, first.worker_id, first.queue_name, completed, 0);
+    if (first && completed > 0) this.hub.announceEnd(first.queue_name);
     if (!this.hub.hearsSettled) return wasCompleted;
     jobs?.forEach(({ id, task_name: task, queue_name: queue }, k) => {
       if (!wasCompleted(positions[k]!)) return;

@@ -10,6 +10,8 @@ const sql = loadStatements('outcomes/expiry.sql');
 
 export const EXPIRED = 'expired before it started';
 const BATCH = 1_000;
+/** Then others come first. */
+const MAX_BATCHES = 5;
 
 interface ExpiredRow extends CancelledRow {
   readonly tenant: string;
@@ -22,16 +24,15 @@ export class Expiry {
     private readonly counters: Counters,
   ) {}
 
-  /** Returns how many it ended. */
-  async sweep(): Promise<number> {
-    let ended = 0;
-    for (;;) {
+  /** Ends so many of them. Returns whether there are more. */
+  async sweep(): Promise<boolean> {
+    for (let batch = 0; batch < MAX_BATCHES; batch++) {
       const rows = await this.db.run<ExpiredRow>(sql.expire_waiting({ max_jobs: BATCH, error: EXPIRED }));
       const afterCommit = new AfterCommit();
       for (const row of rows) afterCommit.cancelledWaiting(row.tenant, row);
       afterCommit.apply(this.hub, this.counters);
-      ended += rows.length;
-      if (rows.length < BATCH) return ended;
+      if (rows.length < BATCH) return false;
     }
+    return true;
   }
 }

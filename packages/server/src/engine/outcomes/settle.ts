@@ -173,6 +173,7 @@ export class Settler {
       if (this.hub.hearsSettled) this.#announceCompleted(items, row.tenant, row.numbers, row.run_secs);
       this.#noteCompleted(items, row, acted);
     }
+    if (this.hub.hearsEnds) this.#announceEnds(items, rows);
     return acted;
   }
 
@@ -190,6 +191,13 @@ export class Settler {
       if (!known) this.counters.workers.reported(tenant, worker, origin.queue, 1, 0);
     }
     if (known) this.counters.workers.reported(tenant, worker, known.queue, numbers.length, 0);
+  }
+
+  #announceEnds(items: readonly Completion[], rows: readonly CompletedRow[]): void {
+    const queues = rows.flatMap(({ queue, numbers }) =>
+      queue !== null ? [queue] : (JSON.parse(numbers) as number[]).flatMap((n) => items[n - 1]!.queue ?? []),
+    );
+    for (const queue of new Set(queues)) this.hub.announceEnd(queue);
   }
 
   #announceCompleted(items: readonly Completion[], tenant: string, numbers: string, runSecs: string): void {

@@ -10,6 +10,7 @@ export interface Publisher {
   /** Whether notifications from other processes currently arrive. */
   readonly listening: boolean;
   publishWork(queue: string, priority: number, since: number | null): void;
+  publishOpening(queue: string): void;
   publishEvents(): void;
 }
 
@@ -41,7 +42,9 @@ type ParentListener = (ids: readonly string[]) => void;
 type WorkListener = () => void;
 type LimitListener = (news: LimitNews) => void;
 type SettledListener = (news: SettledNews) => void;
-type AnyWorkListener = (queue: string, news: readonly PriorityNews[]) => void;
+/** Null: no job has come, but claims that got nothing because of the limits of the queue may get something now. */
+type AnyWorkListener = (queue: string, news: readonly PriorityNews[] | null) => void;
+type EndListener = (queue: string) => void;
 /** Receives the next occurrence of a schedule that was created or resumed; null: such news may have been missed. */
 type CronListener = (occurrenceMs: number | null) => void;
 
@@ -52,6 +55,7 @@ export class Hub {
   readonly #crons = new Set<CronListener>();
   readonly #settled = new Set<SettledListener>();
   readonly #failures = new Set<SettledListener>();
+  readonly #ends = new Set<EndListener>();
   readonly #workflows = new Set<(id: string) => void>();
   readonly #limits = new Set<LimitListener>();
   readonly #parents = new Set<ParentListener>();
@@ -73,6 +77,18 @@ export class Hub {
     this.#publisher?.publishWork(queue, priority, since);
   }
 
+  /** Claims of a queue with limits, which found no room, may get through now, in every process. */
+  announceOpening(queue: string): void {
+    this.open(queue);
+    this.#publisher?.publishOpening(queue);
+  }
+
+  /** The same in this process alone. */
+  open(queue: string): void {
+    for (const listener of this.#anyWork) listener(queue, null);
+    this.#wake(queue);
+  }
+
   announceEvents(): void {
     this.#emitEvents();
     this.#publisher?.publishEvents();
@@ -87,6 +103,16 @@ export class Hub {
     for (const listener of this.#settled) listener(news);
     if (news.outcome !== 'failed' && news.outcome !== 'retrying') return;
     for (const listener of this.#failures) listener(news);
+  }
+
+  /** Jobs of the queue have left `running`, however they did: after the commit, in the process that did it. */
+  announceEnd(queue: string): void {
+    for (const listener of this.#ends) listener(queue);
+  }
+
+  /** Whether anybody wants to hear of that. */
+  get hearsEnds(): boolean {
+    return this.#ends.size > 0;
   }
 
   get hearsWorkflows(): boolean {
@@ -113,13 +139,14 @@ export class Hub {
       for (const listener of this.#anyWork) listener(queue, work);
       this.#wake(queue);
     }
+    for (const queue of news.opened ?? []) this.open(queue);
     if (news.events) this.#emitEvents();
     if (news.crons !== null) this.#emitCrons(news.crons);
   }
 
   /** News may have been missed: every listener checks for itself. */
   wakeAll(): void {
-    for (const queue of this.#work.keys()) this.#wake(queue);
+    for (const queue of this.#work.keys()) this.open(queue);
     this.#emitEvents();
     this.#emitCrons(null);
   }
@@ -158,6 +185,11 @@ export class Hub {
   onFailures(listener: SettledListener): () => void {
     this.#failures.add(listener);
     return () => this.#failures.delete(listener);
+  }
+
+  onEnds(listener: EndListener): () => void {
+    this.#ends.add(listener);
+    return () => this.#ends.delete(listener);
   }
 
   onWorkflows(listener: (id: string) => void): () => void {

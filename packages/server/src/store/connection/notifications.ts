@@ -22,6 +22,8 @@ export interface PriorityNews {
 export interface News {
   /** Jobs were put on these queues. */
   readonly queues: ReadonlyMap<string, readonly PriorityNews[]>;
+  /** Claims of these queues may get through again: what they found full has room, or has other settings. */
+  readonly opened?: readonly string[];
   /** Transitions of watched jobs were written. */
   readonly events: boolean;
   /**
@@ -42,6 +44,7 @@ interface Message {
   /** Absent if a statement sent the news itself: then it is news for the sending process too. */
   readonly from?: string;
   readonly q?: readonly (readonly [queue: string, ...priorities: (readonly [number, number | null])[]])[];
+  readonly o?: readonly string[];
   readonly e?: 1;
   readonly c?: number;
 }
@@ -51,6 +54,7 @@ const sql = loadStatements('store/notifications.sql');
 export class Notifications {
   readonly #self = randomUUID();
   #queues = new Map<string, Map<number, number | null>>();
+  #opened = new Set<string>();
   #events = false;
   #timer: NodeJS.Timeout | null = null;
   #sentAt = 0;
@@ -90,6 +94,11 @@ export class Notifications {
     this.#arm();
   }
 
+  publishOpening(queue: string): void {
+    this.#opened.add(queue);
+    this.#arm();
+  }
+
   publishEvents(): void {
     this.#events = true;
     this.#arm();
@@ -120,25 +129,18 @@ export class Notifications {
       queue,
       ...priorities,
     ]);
-    const events = this.#events;
+    const opened = [...this.#opened];
+    const e = this.#events && ({ e: 1 } as const);
     this.#queues = new Map();
+    this.#opened = new Set();
     this.#events = false;
-    const messages: string[] = [];
-    let chunk: typeof entries = [];
-    let bytes = 0;
-    for (const entry of entries) {
-      const size = Buffer.byteLength(JSON.stringify(entry));
-      if (bytes + size > MAX_BYTES) {
-        messages.push(this.#encode({ q: chunk }));
-        [chunk, bytes] = [[], 0];
-      }
-      // The entry of a queue with hundreds of priorities does not fit; its name alone makes the receivers check every
-      // priority.
-      chunk.push(size > MAX_BYTES ? [entry[0]] : entry);
-      bytes += size;
-    }
-    messages.push(this.#encode({ q: chunk, ...(events && { e: 1 as const }) }));
-    return messages;
+    // The entry of a queue with hundreds of priorities does not fit; its name alone makes the receivers check every
+    // priority.
+    const short = entries.map((entry) => (sizeOf(entry) > MAX_BYTES ? ([entry[0]] as const) : entry));
+    if (sizeOf(short) + sizeOf(opened) <= MAX_BYTES)
+      return [this.#encode({ q: short, ...(opened.length > 0 && { o: opened }), ...e })];
+    const parts = [...fitting(short).map((q) => ({ q })), ...fitting(opened).map((o) => ({ o })), ...(e ? [e] : [])];
+    return parts.map((part) => this.#encode(part));
   }
 
   #encode(body: Omit<Message, 'from'>): string {
@@ -191,14 +193,40 @@ export class Notifications {
   }
 }
 
+const sizeOf = (item: unknown): number => Buffer.byteLength(JSON.stringify(item));
+
+/** As many of them at a time as one message takes. */
+function fitting<T>(items: readonly T[]): T[][] {
+  const parts: T[][] = [];
+  let bytes = Infinity;
+  for (const item of items) {
+    const size = sizeOf(item);
+    if (bytes + size > MAX_BYTES) {
+      parts.push([]);
+      bytes = 0;
+    }
+    parts.at(-1)!.push(item);
+    bytes += size;
+  }
+  return parts;
+}
+
 /** Returns null for messages that are not ours: anyone who can connect to the database can send on any channel. */
 function decode(payload: string | undefined): { readonly from: string | undefined; readonly news: News } | null {
   try {
-    const { from, q = [], e, c } = JSON.parse(payload ?? '') as Message;
+    const { from, q = [], o = [], e, c } = JSON.parse(payload ?? '') as Message;
     const queues = q.map(([queue, ...priorities]) => {
       return [queue, priorities.map(([priority, since]) => ({ priority, since }))] as const;
     });
-    return { from, news: { queues: new Map(queues), events: e === 1, crons: typeof c === 'number' ? c : null } };
+    return {
+      from,
+      news: {
+        queues: new Map(queues),
+        opened: o.map(String),
+        events: e === 1,
+        crons: typeof c === 'number' ? c : null,
+      },
+    };
   } catch {
     return null;
   }

@@ -212,4 +212,25 @@ describe('tenants that take turns', () => {
     const rows = () => database.query('SELECT FROM millrace.queue_limits WHERE queue = $1', [queue]);
     await until(async () => (await rows()).length === 0, { what: 'the row to go' });
   });
+
+  it('leave no trace where other settings stay: jobs are in no line again, and claims count as without turns', async () => {
+    const queue = newQueue();
+    await share(queue, 'tenant', { running: 5 });
+    await createJobs(a, queue, 3);
+    await sorted(queue, 3);
+    await share(queue, null);
+    await database.query(`UPDATE millrace.queue_limits SET set_at = now() - interval '2 minutes' WHERE queue = $1`, [
+      queue,
+    ]);
+    const row = async () => (await database.query('SELECT * FROM millrace.queue_limits WHERE queue = $1', [queue]))[0];
+    await until(async () => (await row())?.share === null, { what: 'turns to be forgotten' });
+    expect(await row()).toMatchObject({ running: 5, share: null, shared_since: null, turn: null });
+    expect((await admin.get(`/api/v1/admin/queues/${queue}`)).body).toMatchObject({ running: 5, share: null });
+    await createJobs(b, queue, 3);
+    expect(tenants(await lease(worker, queue, { max_jobs: 10 }))).toBe('aaabb');
+    expect(await inLine(queue)).toBe(0);
+    await share(queue, 'tenant');
+    await sorted(queue, 1);
+    await sound();
+  });
 });

@@ -1,0 +1,77 @@
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createLimitsLoop, type LimitsWork } from '../../src/loops/limits.js';
+import { Hub } from '../../src/engine/shared/hub.js';
+
+/** What a pass finds to do, by parts of work that are left. */
+interface Left {
+  expired: number;
+  unsorted: number;
+  inUse: boolean;
+}
+
+function begin(left: Left) {
+  const did: string[] = [];
+  const work = {
+    hub: new Hub(),
+    maintenance: { takeTurn: async () => false },
+    expiry: {
+      sweep: async () => {
+        did.push('expiry');
+        return --left.expired > 0;
+      },
+    },
+    gates: {
+      inUse: false,
+      learn: async () => undefined,
+      stop: async () => undefined,
+      lines: {
+        sweep: async () => {
+          did.push('lines');
+          return --left.unsorted > 0;
+        },
+      },
+    },
+    admitter: {
+      sweep: async () => {
+        did.push('sleepers and notes');
+        const { expired, unsorted, inUse } = left;
+        return { nextMs: null, inUse, expired: expired > 0, uniqueUsed: false, queuesLimited: unsorted > 0 };
+      },
+      dropUnused: async () => 0,
+      stop: async () => undefined,
+    },
+  };
+  const loop = createLimitsLoop(work as unknown as LimitsWork, pino({ level: 'silent' }));
+  return { did, loop };
+}
+
+describe('the loop of limits', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it('looks for sleepers and notes before each part of a long work, and goes on with that at once', async () => {
+    const { did, loop } = begin({ expired: 3, unsorted: 2, inUse: true });
+    loop.start();
+    await vi.advanceTimersByTimeAsync(5);
+    expect(did).toEqual([
+      ...['sleepers and notes', 'lines', 'expiry'],
+      ...['sleepers and notes', 'lines', 'expiry'],
+      ...['sleepers and notes', 'expiry'],
+    ]);
+    await loop.stop();
+  });
+
+  it.each<[string, boolean, number]>([
+    ['every second where there are limits, so that what a process left undone when it died is done by then', true, 1],
+    ['every five seconds where there are none, well within the time in which jobs that have expired end', false, 5],
+  ])('looks %s', async (_, inUse, secs) => {
+    const { did, loop } = begin({ expired: 0, unsorted: 0, inUse });
+    loop.start();
+    await vi.advanceTimersByTimeAsync(secs * 1_000 - 1);
+    expect(did).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(did).toHaveLength(2);
+    await loop.stop();
+  });
+});
