@@ -424,7 +424,7 @@ export interface StatementParameters {
       'queue' | 'running' | 'count' | 'secs' | 'burst' | 'share' | 'sets_running' | 'sets_rate' | 'sets_share';
     drop_settings: 'queue';
     tell_settings: 'queue';
-    reading_settings: 'only';
+    claims_under_way: 'only';
     queue_settings: 'queue';
     limited_queues: 'max_queues';
   };

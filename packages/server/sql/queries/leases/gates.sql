@@ -64,11 +64,13 @@ WHERE queue = :queue AND running IS NULL AND rate_count IS NULL AND share IS NUL
 SELECT pg_notify('millrace', json_build_object('q', json_build_array(json_build_array(:queue::text)),
                                                'o', json_build_array(:queue::text))::text);
 
--- name: reading_settings
--- Transactions that have read settings, as every claim does: all of them, or those of :only that are not over.
+-- name: claims_under_way
+-- Transactions that claim at this moment, which have read settings and take from `ready`: all of them, or those of :only
+-- that are not over.
 SELECT coalesce(json_agg(DISTINCT l.virtualtransaction), '[]')::text AS transactions
-FROM pg_locks l
+FROM pg_locks l JOIN pg_locks taking USING (virtualtransaction)
 WHERE l.relation = 'millrace.queue_limits'::regclass AND l.pid <> pg_backend_pid()
+  AND taking.relation = 'millrace.ready'::regclass AND taking.mode = 'RowExclusiveLock'
   AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
   AND (:only::text[] IS NULL OR l.virtualtransaction = ANY (:only::text[]));
 

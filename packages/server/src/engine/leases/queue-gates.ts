@@ -33,8 +33,8 @@ const BUSY_MS = 20;
 /** Nobody may have told us that a job has ended. */
 const FULL_MS = 1_000;
 const MOST_KNOWN = 1_000;
-/** How long new settings wait for claims that have not seen them. */
-const UNDER_WAY_MS = 1_000;
+/** How long new settings wait for claims that have not seen them: longer than a claim may take. */
+const UNDER_WAY_MS = 10_000;
 const LOOK_MS = 5;
 
 interface GateRow {
@@ -184,18 +184,18 @@ export class QueueGates {
     for (const queue of this.#known) if (!known.has(queue)) this.#forget(queue);
   }
 
-  /** Claims that began before the settings were there are over, or take longer than usual. */
+  /** Resolves when the claims that began before the settings were there are over. */
   async #claimsBefore(): Promise<void> {
     const until = performance.now() + UNDER_WAY_MS;
-    let left = await this.#readingSettings(null);
+    let left = await this.#claimsUnderWay(null);
     while (left.length > 0 && performance.now() < until) {
       await sleep(LOOK_MS);
-      left = await this.#readingSettings(left);
+      left = await this.#claimsUnderWay(left);
     }
   }
 
-  async #readingSettings(only: readonly string[] | null): Promise<string[]> {
-    const statement = sql.reading_settings({ only: only && textArray(only) });
+  async #claimsUnderWay(only: readonly string[] | null): Promise<string[]> {
+    const statement = sql.claims_under_way({ only: only && textArray(only) });
     const [row] = await this.db.runPlanned<{ transactions: string }>(statement);
     return listIn<string>(row?.transactions);
   }

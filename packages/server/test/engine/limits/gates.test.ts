@@ -101,7 +101,7 @@ describe('settings of a queue', () => {
       return rows.length === 1;
     });
     // Whoever does not wait for that claim has time to answer.
-    for (let n = 0; n < 20; n++) await a.get('/api/v1/jobs?limit=1');
+    for (let n = 0; n < 5; n++) await a.get('/api/v1/jobs?limit=1');
     await block.release();
     expect(await before).toHaveLength(1);
     expect(await answered).toEqual([]);
