@@ -450,8 +450,11 @@ AS $function$
     WHEN tab = 'tenants' THEN
       'NOT EXISTS (SELECT FROM millrace.cell c WHERE bucket BETWEEN c.first_bucket AND c.last_bucket)'
     WHEN tab = 'limit_notes' THEN
+      -- Those about a job say its tenant; the limit of such a one may not be made yet.
       'limit_id IN (SELECT l.id FROM millrace.limits l JOIN millrace.tenants t USING (tenant), millrace.cell c
-                    WHERE t.bucket NOT BETWEEN c.first_bucket AND c.last_bucket)'
+                    WHERE t.bucket NOT BETWEEN c.first_bucket AND c.last_bucket)
+       OR tenant IN (SELECT t.tenant FROM millrace.tenants t, millrace.cell c
+                     WHERE t.bucket NOT BETWEEN c.first_bucket AND c.last_bucket)'
     WHEN a.attname = 'tenant' THEN
       'tenant IN (SELECT t.tenant FROM millrace.tenants t, millrace.cell c
                   WHERE t.bucket NOT BETWEEN c.first_bucket AND c.last_bucket)'
@@ -908,7 +911,8 @@ CREATE TABLE millrace.limit_notes (
   limit_id uuid NOT NULL,
   job_id uuid,
   tenant text COLLATE "C",
-  quiet boolean
+  quiet boolean,
+  named uuid
 ) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0);
 
 CREATE TABLE millrace.checkpoints (

@@ -152,8 +152,11 @@ CREATE FUNCTION millrace.others_in(tab name) RETURNS text LANGUAGE sql STABLE AS
     WHEN tab = 'tenants' THEN
       'NOT EXISTS (SELECT FROM millrace.cell c WHERE bucket BETWEEN c.first_bucket AND c.last_bucket)'
     WHEN tab = 'limit_notes' THEN
+      -- Those about a job say its tenant; the limit of such a one may not be made yet.
       'limit_id IN (SELECT l.id FROM millrace.limits l JOIN millrace.tenants t USING (tenant), millrace.cell c
-                    WHERE t.bucket NOT BETWEEN c.first_bucket AND c.last_bucket)'
+                    WHERE t.bucket NOT BETWEEN c.first_bucket AND c.last_bucket)
+       OR tenant IN (SELECT t.tenant FROM millrace.tenants t, millrace.cell c
+                     WHERE t.bucket NOT BETWEEN c.first_bucket AND c.last_bucket)'
     WHEN a.attname = 'tenant' THEN
       'tenant IN (SELECT t.tenant FROM millrace.tenants t, millrace.cell c
                   WHERE t.bucket NOT BETWEEN c.first_bucket AND c.last_bucket)'

@@ -14,6 +14,7 @@ import { Hub } from './shared/hub.js';
 import { Idempotency } from './shared/idempotency.js';
 import { LeaseKeeper } from './leases/lease-keeper.js';
 import { Admitter } from './limits/admitter.js';
+import { Mending } from './limits/mending.js';
 import { LimitReads } from './limits/limit-reads.js';
 import { LongPolls } from './leases/long-poll.js';
 import { Counters, type EngineMetrics } from './shared/counters.js';
@@ -106,6 +107,7 @@ export interface EngineParts {
   readonly allTenants: AllTenants;
   readonly processes: Processes;
   readonly admitter: Admitter;
+  readonly mending: Mending;
   readonly gates: QueueGates;
   readonly expiry: Expiry;
   readonly limitReads: LimitReads;
@@ -285,6 +287,7 @@ export function createEngine({
     allTenants,
     processes,
     admitter,
+    mending: new Mending(db, hub),
     gates,
     expiry,
     limitReads,

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Maintenance } from '../engine/jobs/maintenance.js';
 import type { Admitter } from '../engine/limits/admitter.js';
+import type { Mending } from '../engine/limits/mending.js';
 import type { QueueGates } from '../engine/leases/queue-gates.js';
 import type { Expiry } from '../engine/outcomes/expiry.js';
 import type { Hub } from '../engine/shared/hub.js';
@@ -15,6 +16,7 @@ const MEND_SECS = 60;
 
 export interface LimitsWork {
   readonly admitter: Admitter;
+  readonly mending: Mending;
   readonly gates: QueueGates;
   readonly expiry: Expiry;
   readonly maintenance: Maintenance;
@@ -27,7 +29,7 @@ export interface LimitsWork {
  * processes of earlier versions left wrong. Where no job has limits or expires it is one statement every five seconds.
  */
 export function createLimitsLoop(
-  { admitter, gates, expiry, maintenance, hub }: LimitsWork,
+  { admitter, mending, gates, expiry, maintenance, hub }: LimitsWork,
   logger: Logger,
   sweepMs = SWEEP_MS,
 ): Loop {
@@ -39,20 +41,26 @@ export function createLimitsLoop(
     uniqueAt = now;
     await admitter.dropEndedUnique();
   };
-  const tidy = async (now: number): Promise<void> => {
-    if (now - droppedAt >= sweepMs) {
-      droppedAt = now;
-      await admitter.dropUnused();
+  const dropUnused = async (now: number): Promise<void> => {
+    if (now - droppedAt < sweepMs) return;
+    droppedAt = now;
+    await admitter.dropUnused();
+  };
+  /** Returns whether it has not come to its end. */
+  const mend = async (now: number): Promise<boolean> => {
+    if (mending.isOver) {
+      if (now - mendedAt < MEND_SECS * 1000) return false;
+      mendedAt = now;
+      if (!(await maintenance.takeTurn('limits', MEND_SECS))) return false;
+      mending.begin();
     }
-    if (now - mendedAt < MEND_SECS * 1000) return;
-    mendedAt = now;
-    if (!(await maintenance.takeTurn('limits', MEND_SECS))) return;
-    const mended = await admitter.mend();
+    const mended = await mending.step();
     if (mended > 0)
       logger.warn(
         { limits: mended },
         'counted again how many jobs run under limits: some room had not been given back',
       );
+    return !mending.isOver;
   };
   const lookAtQueues = async (): Promise<boolean> => {
     await gates.learn();
@@ -67,8 +75,9 @@ export function createLimitsLoop(
       const unsorted = (queuesLimited || gates.inUse) && (await lookAtQueues());
       const unended = expired && (await expiry.sweep());
       if (uniqueUsed) await dropUnique(performance.now());
-      if (inUse) await tidy(performance.now());
-      return unsorted || unended ? 0 : Math.min(nextMs ?? Infinity, inUse ? USED_MS : sweepMs);
+      if (inUse) await dropUnused(performance.now());
+      const unmended = inUse && (await mend(performance.now()));
+      return unsorted || unended || unmended ? 0 : Math.min(nextMs ?? Infinity, inUse ? USED_MS : sweepMs);
     },
     logger,
   );

@@ -449,10 +449,11 @@ export interface StatementParameters {
   'limits/admit.sql': {
     lock_limits: 'ids';
     restore_limits: 'ids' | 'tenants' | 'job_ids';
+    drop_orphans: 'ids';
     read_lines: 'ids' | 'max_jobs' | 'step_secs';
     move_waiting:
       'tenants' | 'ids' | 'places' | 'lines' | 'limit_ids' | 'running' | 'mosts' | 'newest' | 'waiting' | 'looks';
-    wake_sleepers: 'max_jobs' | 'max_notes';
+    wake_sleepers: 'max_jobs' | 'after' | 'max_notes';
     count_in: 'after' | 'max_notes' | 'all';
     drop_unused: 'after' | 'max_limits';
     keep_rates:
@@ -498,7 +499,7 @@ export interface StatementParameters {
       | 'noted_tenants';
   };
   'limits/mend.sql': {
-    miscounted: 'max_limits';
+    miscounted: 'after' | 'max_limits';
     recount: 'ids';
   };
   'limits/reads.sql': {
@@ -666,6 +667,10 @@ export interface StatementParameters {
     limit_counts_what_holds_room: never;
     waiting_job_waits_for_room: never;
     waiting_job_has_a_turn: never;
+    waiting_job_is_in_a_line: never;
+    sleeping_job_is_woken: never;
+    limit_is_looked_at: never;
+    note_is_about_a_limit: never;
     token_belongs_to_a_limit: never;
   };
   'store/handover.sql': {

@@ -88,3 +88,78 @@ describe('a database that is wrong', () => {
     expect(seen).toEqual([['token_belongs_to_a_limit', [`${limit}/${job}`]]]);
   });
 });
+
+/** In a database that nobody serves any more, or what is wrong would be put right. */
+describe('jobs with limits for which nothing is done any more', async () => {
+  const database = await cloneDatabase();
+  afterAll(() => database.drop());
+  const server = await startTestServer({ database, config: { mode: 'api' } });
+  const queue = newQueue();
+  const limits = [{ key: 'k', running: 1, rate: { count: 1, per_secs: 3_600 } }];
+  const asleep = await createJob(server.a, queue, { config: { limits }, delay_secs: 3_600 });
+  const [first, second] = [
+    await createJob(server.a, queue, { config: { limits } }),
+    await createJob(server.a, queue, { config: { limits } }),
+  ];
+  const inLine = (): Promise<{ id: string }[]> =>
+    database.query('SELECT id FROM millrace.ready WHERE waits_for IS NOT NULL');
+  await until(async () => {
+    const [row] = await database.query<{ n: string }>('SELECT count(*) AS n FROM millrace.limit_notes');
+    return row!.n === '0' && (await inLine()).length === 1;
+  });
+  await server.stop();
+  const [{ id: waiting }] = (await inLine()) as [{ id: string }];
+  const admitted = waiting === first ? second : first;
+  const found = async (): Promise<[CheckName, readonly string[]][]> =>
+    (await inspect(database.url)).checks
+      .filter(({ violations }) => violations > 0)
+      .map(({ check, examples }) => [check, examples.map(({ subject }) => subject)]);
+
+  it.each<[string, string, CheckName, string]>([
+    [
+      'sleep on after they are due',
+      `UPDATE millrace.ready SET scheduled_at = now() - interval '2 minutes' WHERE id = '${asleep}'`,
+      'sleeping_job_is_woken',
+      `${TENANT_A}/${asleep}`,
+    ],
+    [
+      'wait in a line of nobody',
+      `UPDATE millrace.ready SET later = false, waits_for = gen_random_uuid() WHERE id = '${admitted}'`,
+      'waiting_job_is_in_a_line',
+      `${TENANT_A}/${admitted}`,
+    ],
+    [
+      'wait in a line and outside it',
+      `UPDATE millrace.ready SET later = NULL WHERE id = '${waiting}'`,
+      'waiting_job_is_in_a_line',
+      `${TENANT_A}/${waiting}`,
+    ],
+    [
+      'wait for a token that nobody gives them',
+      `UPDATE millrace.limits SET next_at = now() - interval '2 minutes'`,
+      'limit_is_looked_at',
+      `${TENANT_A}/${queue}/k`,
+    ],
+    [
+      'are noted at a limit that they do not name',
+      `INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
+       SELECT 0, gen_random_uuid(), millrace.first_id(now() - interval '2 minutes'), '${TENANT_A}'`,
+      'note_is_about_a_limit',
+      TENANT_A,
+    ],
+  ])('%s', async (_, change, check, subject) => {
+    await database.query(`INSERT INTO millrace.loops (name, last_run_at) VALUES ('limits', now())
+                          ON CONFLICT (name) DO UPDATE SET last_run_at = now()`);
+    expect(await found()).toEqual([]);
+    const tables = ['ready', 'limits', 'limit_notes'];
+    for (const table of tables) await database.query(`CREATE TABLE kept_${table} AS SELECT * FROM millrace.${table}`);
+    await database.query(change);
+    const seen = await found();
+    for (const table of tables)
+      await database.query(
+        `DELETE FROM millrace.${table};
+         INSERT INTO millrace.${table} SELECT * FROM kept_${table}; DROP TABLE kept_${table}`,
+      );
+    expect(seen).toContainEqual([check, [expect.stringContaining(subject)]]);
+  });
+});

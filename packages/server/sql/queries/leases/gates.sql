@@ -65,8 +65,8 @@ SELECT pg_notify('millrace', json_build_object('q', json_build_array(json_build_
                                                'o', json_build_array(:queue::text))::text);
 
 -- name: claims_under_way
--- Transactions that claim at this moment, which have read settings and take from `ready`: all of them, or those of :only
--- that are not over.
+-- Transactions that claim at this moment, which have read settings and take from `ready`: all of them, or those of
+-- :only that are not over.
 SELECT coalesce(json_agg(DISTINCT l.virtualtransaction), '[]')::text AS transactions
 FROM pg_locks l JOIN pg_locks taking USING (virtualtransaction)
 WHERE l.relation = 'millrace.queue_limits'::regclass AND l.pid <> pg_backend_pid()

@@ -13,46 +13,68 @@ LATERAL (SELECT l.id FROM millrace.limits l WHERE l.id = asked.id OFFSET 0) AS k
 LEFT JOIN locked ON locked.id = known.id;
 
 -- name: restore_limits
--- A limit that has been dropped, or was never made, but that a job names: the newest job with a note, or else one that
--- waits for another limit and needs this one too (:job_ids). Its numbers are the job's.
-WITH newest AS MATERIALIZED (
-  SELECT asked.id AS limit_id, coalesce(n.tenant, asked.tenant) AS tenant, coalesce(n.job_id, asked.job_id) AS job_id
-  FROM unnest(:ids::uuid[], :tenants::text[], :job_ids::uuid[]) AS asked (id, tenant, job_id)
-  LEFT JOIN LATERAL (
-    SELECT n.tenant, n.job_id FROM millrace.limit_notes n
-    WHERE n.limit_id = asked.id AND n.job_id IS NOT NULL ORDER BY n.job_id DESC LIMIT 1
-  ) AS n ON true
-)
+-- A limit that has been dropped, or was never made, but that a job names: of those about which there are notes, one
+-- that waits for another limit and needs this one too (:job_ids), and the first in its line, the one that named it
+-- last. Its numbers are the job's.
 INSERT INTO millrace.limits (most, rate_count, rate_secs, rate_burst, id, newest, tenant, queue, key)
-SELECT own.most, own.rate_count, own.rate_secs, own.rate_burst, newest.limit_id, newest.job_id, j.tenant, j.queue,
-       own.key
-FROM newest, LATERAL (
-  SELECT j.tenant, j.queue, j.config, j.limits FROM millrace.jobs j
-  WHERE j.tenant = newest.tenant AND j.id = newest.job_id OFFSET 0
-) AS j, LATERAL (
-  SELECT each.value ->> 'key' AS key, numbers.*
-  FROM json_array_elements(j.config -> 'limits') WITH ORDINALITY AS each (value, n), LATERAL (
+SELECT own.most, own.rate_count, own.rate_secs, own.rate_burst, asked.id, own.named, own.tenant, own.queue, own.key
+FROM unnest(:ids::uuid[], :tenants::text[], :job_ids::uuid[]) AS asked (id, tenant, job_id), LATERAL (
+  SELECT given.named, j.tenant, j.queue, each.value ->> 'key' AS key, numbers.*
+  FROM (
+    SELECT * FROM (
+      SELECT n.tenant, n.job_id, coalesce(n.named, n.job_id) AS named
+      FROM millrace.limit_notes n WHERE n.limit_id = asked.id AND n.job_id IS NOT NULL
+      UNION ALL SELECT asked.tenant, asked.job_id, asked.job_id WHERE asked.job_id IS NOT NULL
+      UNION ALL (
+        SELECT r.tenant, r.id, r.id FROM millrace.ready r WHERE r.waits_for = asked.id
+        ORDER BY r.priority DESC, r.scheduled_at, r.id LIMIT 1
+      )
+    ) AS known
+    ORDER BY named DESC
+  ) AS given, LATERAL (
+    SELECT j.tenant, j.queue, j.config, j.limits FROM millrace.jobs j
+    WHERE j.tenant = given.tenant AND j.id = given.job_id OFFSET 0
+  ) AS j, LATERAL json_array_elements(j.config -> 'limits') WITH ORDINALITY AS each (value, n), LATERAL (
 -- include: numbers_of_each
   ) AS numbers
-  WHERE j.limits[each.n] = newest.limit_id
+  WHERE j.limits[each.n] = asked.id
+  ORDER BY given.named DESC LIMIT 1
 ) AS own
-ORDER BY newest.limit_id
+ORDER BY asked.id
 ON CONFLICT (id) DO NOTHING
 RETURNING id;
+
+-- name: drop_orphans
+-- Removes notes about limits that are not there and need not be: their jobs name them no more, as one that was replaced
+-- before anybody looked, or have been removed. Returns those of the limits that are not there.
+WITH gone AS MATERIALIZED (
+  SELECT asked.id FROM unnest(:ids::uuid[]) AS asked (id)
+  LEFT JOIN LATERAL (
+    SELECT true AS found FROM millrace.limits l WHERE l.id = asked.id OFFSET 0
+  ) AS l ON true
+  WHERE l.found IS NULL
+), dropped AS (
+  DELETE FROM millrace.limit_notes n
+  WHERE n.limit_id = ANY (ARRAY(SELECT id FROM gone)) AND (
+    SELECT true FROM millrace.jobs j WHERE j.tenant = n.tenant AND j.id = n.job_id AND n.limit_id = ANY (j.limits)
+  ) IS NULL
+)
+SELECT id FROM gone;
 
 -- name: read_lines
 -- What is known of limits that this transaction holds, with the first in their lines: one more than there is room for,
 -- so that it shows whether somebody is left. Takes up the notes about them. Of several jobs that named a limit the
--- newest counts, unless a newer one has counted before. Of a limit with a rate also how many jobs have a token
--- (`given`), how many of them have left the queue since (`gone`), and how many of these were cancelled unclaimed
+-- last one to do so counts, unless a later one has counted before. Of a limit with a rate also how many jobs have a
+-- token (`given`), how many of them have left the queue since (`gone`), and how many of these were cancelled unclaimed
 -- (`refunded`); those that are gone are forgotten.
 WITH note AS (
   DELETE FROM millrace.limit_notes n WHERE n.limit_id = ANY (:ids::uuid[])
-  RETURNING n.limit_id, n.given_back, n.tenant, n.job_id
+  RETURNING n.limit_id, n.given_back, n.tenant, n.job_id, coalesce(n.named, n.job_id) AS named
 ), told AS MATERIALIZED (
   SELECT note.limit_id, sum(note.given_back)::int AS given_back,
-         (array_agg(note.tenant ORDER BY note.job_id DESC) FILTER (WHERE note.job_id IS NOT NULL))[1] AS tenant,
-         (array_agg(note.job_id ORDER BY note.job_id DESC) FILTER (WHERE note.job_id IS NOT NULL))[1] AS job_id
+         (array_agg(note.tenant ORDER BY note.named DESC) FILTER (WHERE note.job_id IS NOT NULL))[1] AS tenant,
+         (array_agg(note.job_id ORDER BY note.named DESC) FILTER (WHERE note.job_id IS NOT NULL))[1] AS job_id,
+         (array_agg(note.named ORDER BY note.named DESC) FILTER (WHERE note.job_id IS NOT NULL))[1] AS named
   FROM note GROUP BY note.limit_id
 ), held AS MATERIALIZED (
   SELECT l.* FROM unnest(:ids::uuid[]) AS asked (id),
@@ -82,7 +104,7 @@ WITH note AS (
 ), known AS MATERIALIZED (
   SELECT l.id, l.running - coalesce(told.given_back, 0) AS running, l.waiting, l.tokens, l.refilled_at,
          l.rate_count AS old_count, l.rate_secs AS old_secs, l.rate_burst AS old_burst, now.*,
-         CASE WHEN named.n IS NULL THEN l.newest ELSE told.job_id END AS newest
+         CASE WHEN named.n IS NULL THEN l.newest ELSE told.named END AS newest
   FROM held AS l
   LEFT JOIN told ON told.limit_id = l.id
   LEFT JOIN LATERAL (
@@ -91,7 +113,7 @@ WITH note AS (
     ) AS j, LATERAL json_array_elements(j.config -> 'limits') WITH ORDINALITY AS each (value, n), LATERAL (
 -- include: numbers_of_each
     ) AS numbers
-    WHERE (l.newest IS NULL OR told.job_id > l.newest) AND j.limits[each.n] = l.id
+    WHERE (l.newest IS NULL OR told.named > l.newest) AND j.limits[each.n] = l.id
   ) AS named ON true,
   LATERAL (
     SELECT CASE WHEN named.n IS NULL THEN l.most ELSE named.most END AS most,
@@ -166,7 +188,8 @@ SELECT (SELECT json_agg(DISTINCT limit_id) FROM noted)::text AS looks,
 
 -- name: wake_sleepers
 -- Jobs with limits that have fallen due join the line of their first limit. Returns the limits to look at (those, and
--- all about which there are notes to act on), how long it is until the next one falls due, whether limits are used at
+-- :max_notes about which there are notes to act on, after :after; `noted_last`: where to go on, null if that was all),
+-- how long it is until the next one falls due, whether limits are used at
 -- all, whether jobs have expired, and whether there are any notes, unique jobs, and queues with settings.
 WITH due AS MATERIALIZED (
   SELECT r.ctid AS at FROM millrace.ready r
@@ -185,17 +208,20 @@ WITH due AS MATERIALIZED (
 ), noted AS (
   INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
   SELECT DISTINCT ON (limits[1]) 0, limits[1], id, tenant FROM gone ORDER BY limits[1], id DESC
+), note AS MATERIALIZED (
+  SELECT n.limit_id FROM millrace.limit_notes n
+  WHERE n.quiet IS NOT TRUE AND n.limit_id > :after::uuid ORDER BY n.limit_id LIMIT :max_notes::int
 ), next AS MATERIALIZED (
   SELECT r.scheduled_at FROM millrace.ready r
   WHERE NOT r.later AND r.waits_for IS NULL AND r.scheduled_at > now() ORDER BY r.scheduled_at, r.id LIMIT 1
 )
 SELECT (SELECT count(*) FROM gone)::int AS woken, (SELECT json_agg(DISTINCT limits[1]) FROM gone)::text AS limits,
        (SELECT json_agg(DISTINCT noted.limit_id) FROM (
-          (SELECT n.limit_id FROM millrace.limit_notes n WHERE n.quiet IS NOT TRUE
-           ORDER BY n.limit_id LIMIT :max_notes::int)
+          SELECT limit_id FROM note
           UNION ALL
           (SELECT l.id FROM millrace.limits l WHERE l.next_at <= now() ORDER BY l.next_at LIMIT :max_notes::int)
         ) AS noted)::text AS noted,
+       (SELECT max(limit_id::text) FROM note HAVING count(*) = :max_notes::int) AS noted_last,
        (SELECT extract(epoch FROM scheduled_at - now()) * 1000 FROM next)::float8 AS next_ms,
        (SELECT EXISTS (SELECT FROM millrace.limits)) OR (SELECT EXISTS (SELECT FROM next)) AS in_use,
        (SELECT true FROM millrace.ready r WHERE r.expires_at <= now() ORDER BY r.expires_at LIMIT 1) IS TRUE AS expired,

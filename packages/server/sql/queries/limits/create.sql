@@ -49,7 +49,8 @@ UNION ALL SELECT id, running, running, most, waiting, false, true FROM made;
 -- whose line each job waits; null if it is admitted. A job that is not due yet sleeps instead. :limit_ids to :waiting:
 -- the limits that this transaction holds and changes, as they are from now on, each with the newest job that names it.
 -- :noted_limits and :noted_suffixes: limits that were not to be had, and the job each should hear of. A job that
--- replaces another (unique.sql) has the whole id of that one as its suffix, and is due by :latest, if it waits at all.
+-- replaces another (unique.sql) has the whole id of that one as its suffix, and is due by :latest, if it waits at all;
+-- it names its limits now, whenever the other one was created.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
@@ -89,13 +90,15 @@ WITH clock AS MATERIALIZED (
 ), kept AS (
   UPDATE millrace.limits l
   SET running = given.running, most = given.most, waiting = given.waiting,
-      newest = right((SELECT prefix FROM clock) || given.newest, 32)::uuid
+      newest = ((SELECT prefix FROM clock) || right(given.newest, 16))::uuid
   FROM unnest(:limit_ids::uuid[], :running::int[], :mosts::int[], :waiting::bool[], :newest_suffixes::text[])
     AS given (id, running, most, waiting, newest)
   WHERE l.id = ANY (:limit_ids::uuid[]) AND l.id = given.id
 ), noted AS (
-  INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
-  SELECT 0, given.limit_id, right((SELECT prefix FROM clock) || given.suffix, 32)::uuid, given.tenant
+  INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant, named)
+  SELECT 0, given.limit_id, right((SELECT prefix FROM clock) || given.suffix, 32)::uuid, given.tenant,
+         CASE WHEN length(given.suffix) = 32
+              THEN ((SELECT prefix FROM clock) || right(given.suffix, 16))::uuid END
   FROM unnest(:noted_limits::uuid[], :noted_suffixes::text[], :noted_tenants::text[])
     AS given (limit_id, suffix, tenant)
 ), seen AS (

@@ -2,7 +2,7 @@
 -- nothing of limits does not. What it leaves behind only ever keeps too many waiting, until it is found here.
 
 -- name: miscounted
--- Limits that do not count what holds room, as far as indexes tell, :max_limits at most. Only candidates.
+-- Limits after :after that do not count what holds room, as far as indexes tell, :max_limits at most. Only candidates.
 SELECT l.id
 FROM millrace.limits l
 LEFT JOIN (SELECT n.limit_id, sum(n.given_back) AS n FROM millrace.limit_notes n GROUP BY n.limit_id) AS note
@@ -21,7 +21,7 @@ LEFT JOIN (
   ) AS holder, unnest(holder.limits) AS each (id)
   GROUP BY each.id
 ) AS holds ON holds.id = l.id
-WHERE l.running - coalesce(note.n, 0) <> coalesce(holds.n, 0)
+WHERE l.id > :after::uuid AND l.running - coalesce(note.n, 0) <> coalesce(holds.n, 0)
 ORDER BY l.id LIMIT :max_limits::int;
 
 -- name: recount

@@ -199,6 +199,51 @@ FROM millrace.ready r
 WHERE r.waits_for = millrace.share_line(r.queue, r.tenant)
   AND NOT EXISTS (SELECT FROM millrace.queue_limits g WHERE g.queue = r.queue AND g.share IS NOT NULL);
 
+-- name: waiting_job_is_in_a_line
+-- Whatever waits in a line waits for a limit that it names, or for the turn of its tenant, and no claim finds it where
+-- the other jobs are.
+SELECT r.tenant || '/' || r.id AS subject,
+       CASE WHEN r.later IS DISTINCT FROM false THEN 'is in a line and outside'
+            ELSE 'waits in a line that is neither of its limits nor of its tenant' END AS finding
+FROM millrace.ready r
+WHERE r.waits_for IS NOT NULL AND (
+  r.later IS DISTINCT FROM false
+  OR r.waits_for <> ALL (coalesce(r.limits, '{}')) AND r.waits_for <> millrace.share_line(r.queue, r.tenant)
+);
+
+-- What follows is done by sweeps, within seconds: a sweep of limits has run since then, at the instant that `loops` has
+-- of it.
+
+-- name: sleeping_job_is_woken
+-- A job with limits that is not due yet sleeps outside all lines. It joins one when it is due.
+SELECT r.tenant || '/' || r.id AS subject, format('sleeps, but has been due since %s', r.scheduled_at) AS finding
+FROM millrace.ready r
+WHERE NOT r.later AND r.waits_for IS NULL AND r.scheduled_at < (
+  SELECT l.last_run_at - interval '1 minute' FROM millrace.loops l WHERE l.name = 'limits'
+);
+
+-- name: limit_is_looked_at
+-- When there is a token for somebody, the limit says so, and is looked at.
+SELECT l.tenant || '/' || l.queue || '/' || l.key AS subject,
+       format('should have been looked at at %s', l.next_at) AS finding
+FROM millrace.limits l
+WHERE l.next_at < (SELECT o.last_run_at - interval '1 minute' FROM millrace.loops o WHERE o.name = 'limits');
+
+-- name: note_is_about_a_limit
+-- A limit about which there is a note exists, or is made because a job names it.
+SELECT coalesce(n.tenant || '/' || n.job_id, n.limit_id::text) AS subject,
+       'is noted at a limit that does not exist' AS finding
+FROM millrace.limit_notes n
+WHERE NOT EXISTS (SELECT FROM millrace.limits l WHERE l.id = n.limit_id)
+  AND NOT EXISTS (
+    SELECT FROM millrace.jobs j WHERE j.tenant = n.tenant AND j.id = n.job_id AND n.limit_id = ANY (j.limits)
+  )
+  AND CASE WHEN n.job_id IS NULL THEN n.given_back > 0 ELSE
+    left(replace(coalesce(n.named, n.job_id)::text, '-', ''), 16) < (
+      SELECT millrace.id_prefix(l.last_run_at - interval '1 minute') FROM millrace.loops l WHERE l.name = 'limits'
+    )
+  END;
+
 -- name: token_belongs_to_a_limit
 SELECT t.limit_id || '/' || t.job_id AS subject, 'is a token of a limit that does not exist' AS finding
 FROM millrace.limit_tokens t

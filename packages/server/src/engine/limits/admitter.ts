@@ -20,7 +20,6 @@ import { dropEnded } from './unique.js';
  * missing, the limit says when to look next.
  */
 const sql = loadStatements('limits/admit.sql');
-const mending = loadStatements('limits/mend.sql');
 
 /** How many limits one transaction holds, and how many jobs it lets out of one line. */
 const MAX_LIMITS = 200;
@@ -40,7 +39,6 @@ const SWEEP_NOTES = 1_000;
 /** How many times that many are counted in by one sweep. */
 const MAX_COUNTED = 20;
 const DROP_BATCH = 1_000;
-const MEND_BATCH = 100;
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 interface WaitingJob {
@@ -103,6 +101,7 @@ interface SweptRow {
   readonly woken: number;
   readonly limits: string | null;
   readonly noted: string | null;
+  readonly noted_last: string | null;
   readonly next_ms: number | null;
   readonly in_use: boolean;
   readonly expired: boolean;
@@ -116,6 +115,7 @@ export class Admitter {
   readonly #wanted = new Map<string, number>();
   #looking: Promise<void> | null = null;
   readonly #timers = new LookTimers((limits) => this.#want(limits));
+  #noteAfter = FIRST_ID;
   #dropAfter = FIRST_ID;
 
   constructor(
@@ -145,14 +145,16 @@ export class Admitter {
    * that: where there is much to do, those that fall due meanwhile come first.
    */
   async sweep(): Promise<SweptLimits> {
-    const [row] = await this.db.run<SweptRow>(sql.wake_sleepers({ max_jobs: SWEEP_JOBS, max_notes: SWEEP_NOTES }));
+    const bounds = { after: this.#noteAfter, max_jobs: SWEEP_JOBS, max_notes: SWEEP_NOTES };
+    const [row] = await this.db.run<SweptRow>(sql.wake_sleepers(bounds));
+    const hasMore = row?.woken === SWEEP_JOBS || (row?.noted_last ?? null) !== null;
+    this.#noteAfter = row?.noted_last ?? FIRST_ID;
     const limits = [...listIn<string>(row?.limits ?? null), ...listIn<string>(row?.noted ?? null)];
     this.#want(limits);
     if (row?.notes_left) await this.#countIn('where somebody waits');
-    const woken = row?.woken ?? 0;
     return {
-      woken,
-      nextMs: woken === SWEEP_JOBS ? 0 : (row?.next_ms ?? null),
+      woken: row?.woken ?? 0,
+      nextMs: hasMore ? 0 : (row?.next_ms ?? null),
       inUse: row?.in_use ?? false,
       expired: row?.expired ?? false,
       uniqueUsed: row?.unique_used ?? false,
@@ -173,21 +175,6 @@ export class Admitter {
   /** Removes the unique keys of jobs that have ended. */
   dropEndedUnique(): Promise<number> {
     return dropEnded(this.db.run);
-  }
-
-  /** Finds limits that do not count what holds room, and counts anew. Returns how many that were. */
-  async mend(): Promise<number> {
-    const found = await this.db.runPlanned<{ id: string }>(mending.miscounted({ max_limits: MEND_BATCH }));
-    if (found.length === 0) return 0;
-    const mended = await this.db.transaction(async (execute) => {
-      const held = await lockLimits(
-        execute,
-        found.map(({ id }) => id),
-      );
-      return execute<{ id: string }>(mending.recount({ ids: uuidArray([...held]) }));
-    });
-    this.#want(mended.map(({ id }) => id));
-    return mended.length;
   }
 
   /**
@@ -248,8 +235,8 @@ export class Admitter {
     ids: readonly string[],
     neededBy: NeededBy,
   ): Promise<{ passed: Passed; missing: NeededBy }> {
-    const held = await lockLimits(execute, ids, neededBy);
-    const busy = ids.filter((id) => !held.has(id));
+    const { held, gone } = await lockLimits(execute, ids, neededBy);
+    const busy = ids.filter((id) => !held.has(id) && !gone.has(id));
     if (held.size === 0) return { passed: { admitted: [], again: [], busy, later: new Map() }, missing: new Map() };
     const rows = await execute<LineRow>(
       sql.read_lines({ ids: uuidArray([...held]), max_jobs: MAX_JOBS, step_secs: STEP_SECS }),
@@ -276,17 +263,25 @@ export class Admitter {
   }
 }
 
+interface LockedLimits {
+  readonly held: ReadonlySet<string>;
+  /** Those that do not exist, and that no job needs. */
+  readonly gone: ReadonlySet<string>;
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
 /** Those that this transaction holds now. Limits that are gone, but that a job names, are made again. */
-async function lockLimits(
+export async function lockLimits(
   execute: Execute,
   ids: readonly string[],
   neededBy: NeededBy = new Map(),
-): Promise<ReadonlySet<string>> {
+): Promise<LockedLimits> {
   const known = await execute<{ id: string; held: boolean }>(sql.lock_limits({ ids: uuidArray(ids) }));
   const held = new Set(known.flatMap(({ id, held }) => (held ? [id] : [])));
   const exists = new Set(known.map(({ id }) => id));
   const absent = ids.filter((id) => !exists.has(id));
-  if (absent.length === 0) return held;
+  if (absent.length === 0) return { held, gone: NONE };
   const made = await execute<{ id: string }>(
     sql.restore_limits({
       ids: uuidArray(absent),
@@ -295,7 +290,10 @@ async function lockLimits(
     }),
   );
   for (const { id } of made) held.add(id);
-  return held;
+  const left = absent.filter((id) => !held.has(id));
+  if (left.length === 0) return { held, gone: NONE };
+  const gone = await execute<{ id: string }>(sql.drop_orphans({ ids: uuidArray(left) }));
+  return { held, gone: new Set(gone.map(({ id }) => id)) };
 }
 
 const toRoom = (row: LineRow): Room => ({

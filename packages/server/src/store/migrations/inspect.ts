@@ -27,6 +27,10 @@ export const CHECKS = [
   'limit_counts_what_holds_room',
   'waiting_job_waits_for_room',
   'waiting_job_has_a_turn',
+  'waiting_job_is_in_a_line',
+  'sleeping_job_is_woken',
+  'limit_is_looked_at',
+  'note_is_about_a_limit',
   'token_belongs_to_a_limit',
 ] as const;
 

@@ -197,6 +197,40 @@ describe('unique jobs', async () => {
     expect(checks.filter(({ violations }) => violations > 0)).toEqual([]);
   });
 
+  it('replacing one names its limits anew: their numbers are those of the last create, whenever the first was', async () => {
+    const queue = newQueue();
+    const replace = { on_conflict: 'replace' };
+    const delay = { delay_secs: 3_600 };
+    const shown = async (): Promise<any> =>
+      Object.fromEntries(
+        (await a.get(`/api/v1/limits?queue=${queue}`)).body.limits.map((limit: any) => [limit.key, limit]),
+      );
+    const limits = (running: number, count: number): object => ({
+      limits: [
+        { key: 'k', running },
+        { key: 'r', rate: { count, per_secs: 60 } },
+      ],
+    });
+    const id = await made(post(a, queue, replace, delay, limits(11, 11)));
+    // Limits that nobody uses are forgotten.
+    await createJob(a, queue, { config: limits(12, 12) });
+    const holder = await leaseOne(worker, queue, { wait_secs: 20, lease_secs: 3_600 });
+    const sleeper = await createJob(a, queue, { config: limits(13, 13), delay_secs: 60 });
+    await until(async () => (await shown()).r.rate.count === 13, { what: 'the rate to be that of the newest job' });
+    expect(await found(post(a2, queue, replace, delay, limits(14, 14)))).toBe(id);
+    await until(async () => (await shown()).r.rate.count === 14, { what: 'the rate to be that of the replacement' });
+    expect((await shown()).k.limit).toBe(14);
+    const last = { limits: [{ key: 'k', running: 15 }] };
+    expect(await found(post(a, queue, replace, {}, last))).toBe(id);
+    const replaced = await leaseOne(worker, queue, { wait_secs: 20, lease_secs: 3_600 });
+    // What was created between the two falls due, and is looked at.
+    await clock.advance(61);
+    const woken = await leaseOne(worker, queue, { wait_secs: 20 });
+    expect(woken.job.id).toBe(sleeper);
+    expect(await shown()).toMatchObject({ k: { limit: 15 }, r: { rate: { count: 14 } } });
+    for (const each of [holder, replaced, woken]) await complete(worker, each);
+  });
+
   it('in a batch: says which created nothing, among themselves too', async () => {
     const queue = newQueue();
     const first = await made(post(a, queue));

@@ -32,9 +32,16 @@ async function serving(options: TestServerOptions): Promise<TestServer> {
   return server;
 }
 
-/** What the command does before the copy is promoted. */
+/**
+ * What the command does before the copy is promoted. In the moment before, a job of each tenant was noted at a limit
+ * that is not made yet.
+ */
 const close = (source: TestDatabase): Promise<unknown> =>
-  source.query(`SELECT millrace.close_cell(gen_random_uuid(), int4range(0, $1), int4range($1, 65536))`, [at]);
+  source.query(`DO $$ BEGIN
+    INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
+    SELECT DISTINCT ON (tenant) 0, gen_random_uuid(), id, tenant FROM millrace.jobs ORDER BY tenant, id DESC;
+    PERFORM millrace.close_cell(gen_random_uuid(), int4range(0, ${at}), int4range(${at}, 65536));
+  END $$`);
 
 const run = (source: TestDatabase, target: TestDatabase, tell: (line: string) => void = () => undefined) =>
   handOver({ sourceUrl: source.url, targetUrl: target.url, keeps, gives, promotes: false, tell });
