@@ -19,4 +19,4 @@ export { thrownText } from './thrown.js';
 export { timeZone } from './time-zone.js';
 export { bearerTokenOf } from './token.js';
 export * as why from './why.js';
-export type { GateStanding, PlaceInLine, Standing } from './why.js';
+export { EXPIRED, type GateStanding, type PlaceInLine, type Standing } from './why.js';

@@ -146,7 +146,7 @@ export interface PlaceInLine {
   readonly limit: number | null;
   readonly ahead: number;
   readonly rate: Rate | null;
-  /** Seconds until somebody looks at the limit next. */
+  /** Of a rate: seconds until the next token. Null: there is none before somebody claims what was let in. */
   readonly nextSecs: number | null;
   readonly now: Instant;
 }
@@ -166,15 +166,23 @@ export function limited(place: PlaceInLine): Why {
 
 /** The instant is that of its token, if nothing changes: those before it take theirs first. */
 function rateLimited({ key, ahead, nextSecs, now }: PlaceInLine, rate: Rate): Why {
-  const atMs = Date.parse(now) + ((nextSecs ?? 0) + ahead * intervalSecs(rate)) * 1000;
-  const until = new Date(atMs).toISOString();
+  const pace = `${rate.count} per ${rate.perSecs} s may start for ${key}`;
   const before = ahead === 0 ? 'it is the next of that key' : `${atLeast(ahead)} of that key before it`;
-  const message = `${rate.count} per ${rate.perSecs} s may start for ${key}; ${before}, and it may start at ${until}.`;
-  return { reason: 'rate_limited', message, until, ahead };
+  if (nextSecs === null) {
+    const message = `${pace}; ${before}, once workers have taken those that may start now.`;
+    return { reason: 'rate_limited', message, ahead };
+  }
+  const until = new Date(Date.parse(now) + (nextSecs + ahead * intervalSecs(rate)) * 1000).toISOString();
+  return { reason: 'rate_limited', message: `${pace}; ${before}, and it may start at ${until}.`, until, ahead };
 }
 
-function ended({ status, completedAt, error }: Standing): Why {
-  const because = status === 'failed' && error !== null && saysNoHandler(error) ? `: ${error}` : '';
+/** What the job says that nobody began in time. */
+export const EXPIRED = 'expired before it started';
+
+function ended({ status, completedAt, error, deliveryCount }: Standing): Why {
+  const hasExpired = status === 'cancelled' && deliveryCount === 0 && error === EXPIRED;
+  const saysWhy = hasExpired || (status === 'failed' && error !== null && saysNoHandler(error));
+  const because = saysWhy ? `: ${error}` : '';
   return { reason: 'ended', message: `The job ${ENDED[status]} at ${completedAt}${because}.` };
 }
 

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '../../json/object.js';
 import { hasEnded } from '../../records/jobs.js';
+import { EXPIRED } from '../../rules/index.js';
 import type * as Wire from '../../wire/index.js';
 import { ended } from './children.js';
 import { errorKind } from './error-kind.js';
@@ -142,7 +143,7 @@ export function cancel(store: FakeStore, job: StoredJob): void {
 export function expireJobs(store: FakeStore): void {
   for (const job of store.jobs.values()) {
     if (job.record.status === 'pending' && expiryOf(job.record) <= store.clock.now())
-      end(store, job, { status: 'cancelled', error_message: 'expired before it started' });
+      end(store, job, { status: 'cancelled', error_message: EXPIRED });
   }
 }
 

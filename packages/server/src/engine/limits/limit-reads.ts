@@ -1,11 +1,12 @@
 import { LIMIT_WAITING_COUNTED, WALK_LIMIT, type AdminLimitUse } from '@millrace/contract';
 import { isLimitedId } from '../../domain/ids.js';
+import { nextTokenSecs } from '../../domain/rates.js';
 import type { PlaceInLine } from '@millrace/sdk/rules';
 import type { Database } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
 import type { LimitPageRead, LimitsQuery } from '../api.js';
-import { toRate } from './rated.js';
+import { tokenBucketOf } from './rated.js';
 import { cursorAfter, namesCursor, readCursor } from '../shared/cursor.js';
 
 /** What people are told about limits. */
@@ -22,7 +23,10 @@ interface PlaceRow extends RateColumns {
   readonly running: number;
   readonly most: number | null;
   readonly ahead: number;
-  readonly next_secs: number | null;
+  readonly tokens: number | null;
+  readonly elapsed_secs: number | null;
+  readonly given: number;
+  readonly gone: number;
   readonly now: string;
 }
 
@@ -100,9 +104,11 @@ const boundsOf = ({ queue, limit }: LimitsQuery) => ({
   max_jobs: LIMIT_WAITING_COUNTED,
 });
 
-function toPlace({ key, running, most, ahead, next_secs: nextSecs, now, ...row }: PlaceRow): PlaceInLine {
-  const rate = toRate(row.rate_count, row.rate_secs, row.rate_burst);
-  return { key, running, limit: most, ahead, rate, nextSecs, now: toInstant(now) };
+function toPlace({ key, running, most, ahead, now, ...row }: PlaceRow): PlaceInLine {
+  const { rate_count: old_count, rate_secs: old_secs, rate_burst: old_burst } = row;
+  const bucket = tokenBucketOf({ ...row, old_count, old_secs, old_burst, waited: true, refunded: 0 });
+  const nextSecs = bucket === undefined ? null : nextTokenSecs(bucket);
+  return { key, running, limit: most, ahead, rate: bucket?.rate ?? null, nextSecs, now: toInstant(now) };
 }
 
 const toUse = (row: UseRow): AdminLimitUse => ({

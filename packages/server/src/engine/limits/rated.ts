@@ -42,7 +42,7 @@ export interface AdmittedJob {
 }
 
 /** Undefined: it has no rate. */
-export function tokenBucketOf(row: RateRow): Bucket | undefined {
+export function tokenBucketOf(row: Omit<RateRow, 'id' | 'now' | 'oldest_secs'>): Bucket | undefined {
   const rate = toRate(row.rate_count, row.rate_secs, row.rate_burst);
   if (rate === null) return undefined;
   const old = toRate(row.old_count, row.old_secs, row.old_burst);
@@ -54,7 +54,7 @@ export function tokenBucketOf(row: RateRow): Bucket | undefined {
   );
 }
 
-export function toRate(count: number | null, perSecs: number | null, burst: number | null): Rate | null {
+function toRate(count: number | null, perSecs: number | null, burst: number | null): Rate | null {
   return count === null || perSecs === null ? null : { count, perSecs, burst: burst ?? 1 };
 }
 

@@ -1,3 +1,4 @@
+import { EXPIRED } from '@millrace/sdk/rules';
 import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import { AfterCommit } from './after-commit.js';
@@ -8,7 +9,6 @@ import type { Hub } from '../shared/hub.js';
 /** Ends jobs that nobody began in time. Claims skip them from the instant on; this only says so. */
 const sql = loadStatements('outcomes/expiry.sql');
 
-export const EXPIRED = 'expired before it started';
 const BATCH = 1_000;
 /** Then others come first. */
 const MAX_BATCHES = 5;
