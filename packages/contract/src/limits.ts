@@ -92,14 +92,16 @@ export const QueueSettingsInput = Type.Object(
 export type QueueSettingsInput = Static<typeof QueueSettingsInput>;
 
 export const QueueSettings = Type.Object(
-  { queue: Type.String({ description: 'Name of the queue.' }), ...settingFields },
+  { queue: Type.String({ description: 'Name of the queue.' }), ...settingFields, warnings },
   {
     $id: 'QueueSettings',
-    description: 'What an operator has set for a queue. With several databases, each has its own settings.',
+    description:
+      'What an operator has set for a queue. With several databases, `running` and `rate` hold in each of them for ' +
+      'itself, and `warnings` say so.',
     examples: [{ queue: 'emails', running: 50, rate: { count: 1000, per_secs: 60, burst: 1 }, share: null }],
   },
 );
-export type QueueSettings = Static<typeof QueueSettings>;
+export type QueueSettings = Omit<Static<typeof QueueSettings>, 'warnings'>;
 
 /** The same as a part of what is shown of a queue. */
 export const shownSettings = nullable(

@@ -4,11 +4,12 @@ import {
   type AdminQueue,
   type AdminTenant,
   type Count,
+  type QueueSettings,
   type Worker,
 } from '@millrace/contract';
 import { mergedPlots } from '../domain/ends-by-tenant.js';
 import { isUnavailable } from '../domain/errors.js';
-import type { AdminApi, AuditRead, Deed, Missed } from '../engine/api.js';
+import type { AdminApi, AuditRead, Deed, HeldApart, Missed } from '../engine/api.js';
 import { AUDIT_CURSOR, cursorAfter, NAME_CURSOR, namesCursor } from '../engine/shared/cursor.js';
 import { away, present, type Cell } from './cell.js';
 
@@ -46,6 +47,11 @@ export function adminOver(cells: readonly Cell[]): Omit<AdminApi, 'noteRead'> {
     ...deed,
     at: await present(cells)[0]!.engine.api.system.now(),
   });
+  /** Each database counts what runs and starts there. */
+  const counted = (settings: QueueSettings, apart: HeldApart): QueueSettings => {
+    if (settings.running !== null || settings.rate !== null) apart(cells.length);
+    return settings;
+  };
   return {
     overview: async (missed) => {
       const [parts, named] = await Promise.all([some(missed, (admin) => admin.overview(missed)), queues(missed)]);
@@ -77,10 +83,14 @@ export function adminOver(cells: readonly Cell[]): Omit<AdminApi, 'noteRead'> {
       return { limits: items, nextCursor: after };
     },
     // They are the same in all.
-    settings: async (queue) => (await some(nobody, (admin) => admin.settings(queue)))[0]!,
-    set: async (queue, settings, deed) => {
+    settings: async (queue, apart) => {
+      const [settings] = await some(nobody, (admin) => admin.settings(queue, apart));
+      return counted(settings!, apart);
+    },
+    set: async (queue, input, deed, apart) => {
       const told = await atOnce(deed);
-      return (await all((admin) => admin.set(queue, settings, told)))[0]!;
+      const [settings] = await all((admin) => admin.set(queue, input, told, apart));
+      return counted(settings!, apart);
     },
     pause: async (queue, reason, deed) => {
       const told = await atOnce(deed);
@@ -136,14 +146,14 @@ const latest = (instants: readonly (string | null)[]): string | null =>
     null,
   );
 
-const counted = (counts: readonly Count[]): Count => ({
+const summed = (counts: readonly Count[]): Count => ({
   n: sum(counts.map(({ n }) => n)),
   exact: counts.every(({ exact }) => exact),
 });
 
 function mergedCounts<K extends string>(parts: readonly Readonly<Record<K, Count>>[]): Record<K, Count> {
   const names = Object.keys(parts[0]!) as K[];
-  return Object.fromEntries(names.map((name) => [name, counted(parts.map((part) => part[name]))])) as Record<K, Count>;
+  return Object.fromEntries(names.map((name) => [name, summed(parts.map((part) => part[name]))])) as Record<K, Count>;
 }
 
 type Overview = Awaited<ReturnType<AdminApi['overview']>>;
@@ -155,7 +165,7 @@ function mergedOverview(parts: readonly Overview[], busy: readonly AdminQueue[])
     queues: Math.max(busy.length, ...parts.map(({ queues }) => queues)),
     paused_queues: [...new Set(parts.flatMap((part) => part.paused_queues))].sort().slice(0, MAX_QUEUES),
     jobs: mergedCounts(parts.map(({ jobs }) => jobs)),
-    dead_letters: counted(parts.map((part) => part.dead_letters)),
+    dead_letters: summed(parts.map((part) => part.dead_letters)),
     workflows: mergedCounts(parts.map(({ workflows }) => workflows)),
     oldest_pending_age_secs: most(parts.map((part) => part.oldest_pending_age_secs)),
     oldest_past_retention_secs: most(parts.map((part) => part.oldest_past_retention_secs)),

@@ -124,6 +124,23 @@ describe('tenants on two databases', () => {
     expect(reads.map((entry: any) => entry.target)).toEqual([...names].reverse());
   });
 
+  it('are limited in each database for itself, and every answer says so', async () => {
+    const queue = newQueue();
+    const path = `/api/v1/admin/queues/${queue}`;
+    const put = async (body: object): Promise<any> => (await admin.send('PUT', path, { body })).body;
+    const warnings = [
+      'running and rate hold in each of 2 databases for itself: together they allow that many times as much',
+    ];
+    expect(await put({ running: 1 })).toMatchObject({ running: 1, warnings });
+    expect((await admin.get(path)).body).toMatchObject({ running: 1, warnings });
+    for (const client of tenants) for (let n = 0; n < 2; n++) await createJob(client, queue);
+    const leased = (await worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 10 })).body.jobs as Leased[];
+    expect(leased.map(({ job }) => job.tenant_id).sort()).toEqual([...names].sort());
+    const without = await put({ running: null, share: 'tenant' });
+    expect(without).toEqual({ queue, running: null, rate: null, share: 'tenant' });
+    expect((await admin.get(path)).body).toEqual(without);
+  });
+
   it('are told apart by whoever asks whether the service is ready', async () => {
     const body = await readyBody(server);
     const cells = ['c1', 'c2'].map((name) => ({ name, up: true }));

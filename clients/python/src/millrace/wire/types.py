@@ -849,11 +849,15 @@ class QueueDetail(TypedDict):
     slots: QueueDetailSlots | None
 
 
-class QueueSettings(TypedDict):
+class _QueueSettingsRequired(TypedDict):
     queue: str
     running: int | None
     rate: Rate | None
     share: QueueShare | None
+
+
+class QueueSettings(_QueueSettingsRequired, total=False):
+    warnings: list[str]
 
 
 class QueueSettingsInput(TypedDict, total=False):

@@ -39,6 +39,9 @@ export interface AuditRead {
 /** Is told the name of each database that did not answer a read over several: the answer leaves its tenants out. */
 export type Missed = (cell: string) => void;
 
+/** Hears in how many databases numbers hold for each by itself, if there are several. */
+export type HeldApart = (databases: number) => void;
+
 /** What operators see and do: all tenants together. With one database, nobody is missed. */
 export interface AdminApi {
   /** All but the version of the server. */
@@ -51,9 +54,9 @@ export interface AdminApi {
   series(query: AdminSeriesQuery, missed: Missed): Promise<EndsByTenant>;
   /** By tenant, queue and key. */
   limits(query: LimitsQuery, missed: Missed): Promise<LimitPageRead>;
-  settings(queue: string): Promise<QueueSettings>;
+  settings(queue: string, apart: HeldApart): Promise<QueueSettings>;
   /** What is not given stays as it is. */
-  set(queue: string, settings: QueueSettingsInput, deed: Deed): Promise<QueueSettings>;
+  set(queue: string, settings: QueueSettingsInput, deed: Deed, apart: HeldApart): Promise<QueueSettings>;
   /** From its commit on, no claim takes a job of the queue. What runs goes on. */
   pause(queue: string, reason: string | null, deed: Deed): Promise<void>;
   resume(queue: string, deed: Deed): Promise<void>;

@@ -24,7 +24,7 @@ import type { HttpContext } from '../context.js';
 import { listQuery, seriesQuery, type QueryParameters } from '../requests/list-parameters.js';
 import { freeQueue } from '../../domain/reserved-queue.js';
 import { queueName } from '../requests/queue-name.js';
-import { tellMissed } from '../answers/missed-cells.js';
+import { tellApart, tellMissed } from '../answers/cell-warnings.js';
 import { bodyOrNone } from '../requests/replay-input.js';
 import { sendTagged } from '../answers/etag.js';
 import { sendJson, sendNothing, withWarnings } from '../answers/reply.js';
@@ -59,16 +59,22 @@ export function adminRoutes(app: FastifyInstance, { engine: { admin }, version }
     sendTagged(request, reply, JSON.stringify(await admin.series(seriesQuery(request.query), tellMissed(request)))),
   );
 
-  app.get<OfQueue>('/admin/queues/:queue', { schema: settingsSchema }, async (request, reply) =>
-    sendTagged(request, reply, JSON.stringify(await admin.settings(queueName(request.params.queue)))),
-  );
+  app.get<OfQueue>('/admin/queues/:queue', { schema: settingsSchema }, async (request, reply) => {
+    const settings = await admin.settings(queueName(request.params.queue), tellApart(request));
+    return sendTagged(request, reply, JSON.stringify(settings));
+  });
 
   app.put<OfQueue & { Body: QueueSettingsInput }>(
     '/admin/queues/:queue',
     { schema: putSettingsSchema },
     async (request, reply) => {
       checkRate(request.body.rate, 'rate');
-      const settings = await admin.set(queueName(request.params.queue), request.body, deedOf(request));
+      const settings = await admin.set(
+        queueName(request.params.queue),
+        request.body,
+        deedOf(request),
+        tellApart(request),
+      );
       return sendJson(reply, 200, withWarnings(JSON.stringify(settings), request));
     },
   );
@@ -152,7 +158,8 @@ const seriesSchema = {
 
 const SETTINGS_NOTE =
   'They hold for all tenants and workers together, from the commit on, for what waits too; what runs goes on. Each ' +
-  'database holds them for itself: where tenants are spread over several, each of those counts alone.';
+  'database holds them for itself: where tenants are spread over several, each of those counts alone, and `warnings` ' +
+  'say so.';
 
 const settingsSchema = {
   operationId: 'getQueueSettings',

@@ -2,7 +2,7 @@ import { AdminLimitPage, LIMIT_WAITING_COUNTED, LimitPage, LimitsQuery, ref } fr
 import type { FastifyInstance } from 'fastify';
 import type { LimitPageRead, LimitsQuery as LimitsRead } from '../../engine/api.js';
 import { sendTagged } from '../answers/etag.js';
-import { tellMissed } from '../answers/missed-cells.js';
+import { tellMissed } from '../answers/cell-warnings.js';
 import type { HttpContext } from '../context.js';
 import { listQuery, type QueryParameters } from '../requests/list-parameters.js';
 import { ADMIN, tagged, TENANT } from './route-docs.js';

@@ -1,0 +1,27 @@
+import type { FastifyRequest } from 'fastify';
+import type { HeldApart, Missed } from '../../engine/api.js';
+
+/** What an answer says that comes from several databases. */
+
+/** Which of them it knows nothing of, each once, however many parts of it were asked for. */
+export function tellMissed(request: FastifyRequest): Missed {
+  const told = new Set<string>();
+  return (cell) => {
+    if (told.has(cell)) return;
+    told.add(cell);
+    warn(request, `the cell ${cell} did not answer: its tenants are left out`);
+  };
+}
+
+/** That limits of a queue are not those of all of them together. */
+export function tellApart(request: FastifyRequest): HeldApart {
+  return (databases) =>
+    warn(
+      request,
+      `running and rate hold in each of ${databases} databases for itself: together they allow that many times as much`,
+    );
+}
+
+function warn(request: FastifyRequest, warning: string): void {
+  request.warnings = [...(request.warnings ?? []), warning];
+}
