@@ -9,7 +9,7 @@ import type { EngineMetrics } from '../shared/counters.js';
 import type { Hub } from '../shared/hub.js';
 import { LookTimers } from './look-timers.js';
 import { tokenBucketOf, giveBack, keepRates, type RateRow } from './rated.js';
-import { dropEnded } from './unique.js';
+import { dropEnded, FIRST_ID } from './unique.js';
 
 /**
  * Lets jobs out of the lines of their limits as room becomes free. Whoever gives room back tells the hub, after the
@@ -34,12 +34,13 @@ const MAX_TRIES = 6;
  * him, and left a quiet note. If that is committed even later, the sweep finds it.
  */
 const JOINED_MS = 100;
+/** When everything is looked at again after a look that failed. */
+const FAILED_MS = 1_000;
 const SWEEP_JOBS = 1_000;
 const SWEEP_NOTES = 1_000;
 /** How many times that many are counted in by one sweep. */
 const MAX_COUNTED = 20;
 const DROP_BATCH = 1_000;
-const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 interface WaitingJob {
   readonly tenant: string;
@@ -117,6 +118,7 @@ export class Admitter {
   readonly #timers = new LookTimers((limits) => this.#want(limits));
   #noteAfter = FIRST_ID;
   #dropAfter = FIRST_ID;
+  #uniqueAfter = FIRST_ID;
 
   constructor(
     private readonly db: Database,
@@ -172,9 +174,9 @@ export class Admitter {
     return row?.dropped ?? 0;
   }
 
-  /** Removes the unique keys of jobs that have ended. */
-  dropEndedUnique(): Promise<number> {
-    return dropEnded(this.db.run);
+  /** Removes the unique keys of jobs that have ended: a part of them each time. */
+  async dropEndedUnique(): Promise<void> {
+    this.#uniqueAfter = await dropEnded(this.db.run, this.#uniqueAfter);
   }
 
   /**
@@ -196,13 +198,19 @@ export class Admitter {
     if (this.#wanted.size > 0) this.#looking ??= this.#look().finally(() => (this.#looking = null));
   }
 
-  /** Fails silently: the notes are still there, and the sweep reports what is wrong. */
+  /**
+   * Fails silently: the sweep reports what is wrong. Everything that was wanted is looked at a moment later: there are
+   * notes about most of it, but none about who was claimed under a rate.
+   */
   async #look(): Promise<void> {
     while (this.#wanted.size > 0) {
       const tries = new Map([...this.#wanted].slice(0, MAX_LIMITS));
       for (const id of tries.keys()) this.#wanted.delete(id);
       const passed = await this.#pass([...tries.keys()]).catch(() => null);
-      if (passed === null) return this.#wanted.clear();
+      if (passed === null) {
+        for (const id of [...tries.keys(), ...this.#wanted.keys()]) this.#timers.set(id, FAILED_MS);
+        return this.#wanted.clear();
+      }
       announceAdmitted(this.hub, this.metrics, passed.admitted);
       for (const id of passed.again) this.#wanted.set(id, 0);
       for (const [id, secs] of passed.later) this.#timers.set(id, secs * 1000);

@@ -3,6 +3,7 @@ import type { Database } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { Hub } from '../shared/hub.js';
 import { lockLimits } from './admitter.js';
+import { FIRST_ID } from './unique.js';
 
 /**
  * Puts right how many jobs run under limits, where processes of earlier versions have ended some. Goes through all
@@ -13,7 +14,6 @@ const sql = loadStatements('limits/mend.sql');
 
 const MAX_FOUND = 10_000;
 const BATCH = 500;
-const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 export class Mending {
   /** Where to look for others; null: nowhere. */

@@ -93,23 +93,21 @@ export async function rememberExisting(
   );
 }
 
-const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+export const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 const DROP_BATCH = 1_000;
 const DROP_ROUNDS = 20;
 
-/** Removes the keys of jobs that have ended. Returns how many. */
-export async function dropEnded(execute: Execute): Promise<number> {
-  let dropped = 0;
-  let after = FIRST_ID;
+/** Removes the keys of jobs that have ended, of so many of those after `after`. Returns where to go on. */
+export async function dropEnded(execute: Execute, after: string): Promise<string> {
+  let last = after;
   for (let round = 0; round < DROP_ROUNDS; round++) {
-    const [row] = await execute<{ dropped: number; last: string | null; walked: number }>(
-      sql.drop_ended_unique({ after, max_keys: DROP_BATCH }),
+    const [row] = await execute<{ last: string | null; walked: number }>(
+      sql.drop_ended_unique({ after: last, max_keys: DROP_BATCH }),
     );
-    dropped += row?.dropped ?? 0;
-    if (row?.walked !== DROP_BATCH) break;
-    after = row.last!;
+    if (row?.walked !== DROP_BATCH) return FIRST_ID;
+    last = row.last!;
   }
-  return dropped;
+  return last;
 }
 
 const uniqueOf = ({ spec }: LimitedJob): UniqueInput | undefined => spec.config?.unique;

@@ -97,3 +97,19 @@ describe('limits that count what has ended', () => {
     expect((await inspect(database.url)).checks.filter(({ violations }) => violations > 0)).toEqual([]);
   });
 });
+
+describe('unique keys', () => {
+  it('of ended jobs go, however many others there are', async () => {
+    const live = await createJob(a, newQueue());
+    await database.query(
+      `INSERT INTO millrace.unique_keys (id, job_id, tenant)
+       SELECT ('00000000-0000-0000-0000-' || lpad(to_hex(n), 12, '0'))::uuid, $1, $2 FROM generate_series(1, 20500) AS n
+       UNION ALL SELECT 'ffffffff-ffff-ffff-ffff-ffffffffffff', gen_random_uuid(), $2`,
+      [live, TENANT_A],
+    );
+    const ended = `SELECT FROM millrace.unique_keys WHERE job_id <> $1`;
+    await until(async () => (await database.query(ended, [live])).length === 0, { what: 'the key to go' });
+    expect(await database.query('SELECT FROM millrace.unique_keys')).toHaveLength(20_500);
+    await database.query('DELETE FROM millrace.unique_keys');
+  });
+});
