@@ -28,6 +28,9 @@ const TOGETHER = 6;
 const database = await cloneDatabase();
 const api = await startTestServer({ database, config: { mode: 'api' }, intervals: SWEEP_OFTEN });
 const { a, admin } = api;
+// Nobody counts anew meanwhile who runs: that would hide room that was not given back.
+await database.query(`INSERT INTO millrace.loops (name, last_run_at) VALUES ('limits', now() + interval '9 minutes')
+                      ON CONFLICT (name) DO UPDATE SET last_run_at = excluded.last_run_at`);
 const pools: { stop(): Promise<void> }[] = [];
 let queues = 0;
 afterAll(async () => {
