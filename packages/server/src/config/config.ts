@@ -67,8 +67,7 @@ function address(values: OptionValues): Pick<Config, 'database' | 'pooler' | 'di
   const { pooler, directDatabaseUrl } = values;
   const address = { database: database(values), pooler, directDatabaseUrl };
   if (pooler === 'none') {
-    if (directDatabaseUrl !== null)
-      throw new UsageError('--direct-database-url requires --pooler transaction');
+    if (directDatabaseUrl !== null) throw new UsageError('--direct-database-url requires --pooler transaction');
     return address;
   }
   if (address.database.kind === 'url') return address;

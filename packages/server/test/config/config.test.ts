@@ -498,10 +498,7 @@ describe('a pooler', () => {
   });
 
   it.each([
-    [
-      [...SERVING, '--direct-database-url=postgres://h/d'],
-      '--direct-database-url requires --pooler transaction',
-    ],
+    [[...SERVING, '--direct-database-url=postgres://h/d'], '--direct-database-url requires --pooler transaction'],
     [
       ['--dev', '--pooler=transaction'],
       '--pooler is for a database with a URL; the embedded one is always reached directly',

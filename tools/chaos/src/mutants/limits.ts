@@ -46,10 +46,11 @@ export const LIMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: SHARES_SQL,
-        find: /(g\.rate_count IS NULL)\s+AND g\.set_at < now\(\) - interval '1 minute' AND \([\s\S]*?\) IS NULL;/,
-        replace: '$1;',
+        find: / AND g\.set_at < now\(\) - interval '1 minute' AND \([\s\S]*?\) IS NULL(\n\s+FOR NO KEY UPDATE)/,
+        replace: '$1',
       },
-      { file: TENANT_LINES, find: /async #dissolve\(queue\) \{/, replace: '$& const MAX_BATCHES = 0;' },
+      { file: TENANT_LINES, find: /batch < batches && back/, replace: 'false && back' },
+      { file: TENANT_LINES, find: /const more = back === batches \* SORT_BATCH/, replace: 'const more = false' },
     ],
     rows: [49],
     sign: /in lines though nobody takes turns/,
@@ -63,7 +64,7 @@ export const LIMIT_MUTANTS: readonly Mutant[] = [
   {
     name: 'what runs on a queue is counted without its gate',
     patches: [
-      { file: GATES_SQL, find: /(WHERE g\.queue = :queue) FOR NO KEY UPDATE SKIP LOCKED/, replace: '$1' },
+      { file: GATES_SQL, find: /(set_config\([^)]*\)\) IS NOT NULL)\nFOR NO KEY UPDATE/, replace: '$1' },
       { file: QUEUE_GATES, find: /const counted = row\.most !== null/, replace: `${pause(50)} $&` },
     ],
     rows: [50],

@@ -174,7 +174,7 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
   },
   {
     name: 'dense JSON is parsed as a whole',
-    patches: [{ file: JSON_OUTLINE, find: /const DENSE = 8_192/, replace: 'const DENSE = Infinity' }],
+    patches: [{ file: JSON_OUTLINE, find: /const DENSE = 32_768/, replace: 'const DENSE = Infinity' }],
     rows: [40],
     sign: /dense JSON of POST/,
   },

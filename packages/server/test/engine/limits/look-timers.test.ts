@@ -2,6 +2,7 @@ import { describe, expect, it, vi, beforeEach, afterEach } from 'vitest';
 import fc from 'fast-check';
 import { LookTimers } from '../../../src/engine/limits/look-timers.js';
 import { Admitter } from '../../../src/engine/limits/admitter.js';
+import type { EngineMetrics } from '../../../src/engine/shared/counters.js';
 import { Hub } from '../../../src/engine/shared/hub.js';
 import type { Database, Execute } from '../../../src/store/connection/database.js';
 import { cases } from '../../support/cases.js';
@@ -76,7 +77,11 @@ describe('looks at limits that fail', () => {
       },
     };
     const hub = new Hub();
-    const admitter = new Admitter(db as unknown as Database, hub, () => undefined);
+    const admitter = new Admitter(
+      db as unknown as Database,
+      hub,
+      new Proxy({}, { get: () => () => undefined }) as EngineMetrics,
+    );
     hub.announceLimits({ limits: ids, slept: false });
     await vi.advanceTimersByTimeAsync(500);
     expect(looked.size).toBe(0);
