@@ -11,7 +11,9 @@ describe('a worker', async () => {
     start([known.handle(() => opened)], { name: 'offerer' });
     const job = await millrace.enqueue(known);
     const worker = await until(async () =>
-      (await millrace.queues.workers()).find(({ queue, slots }) => queue === known.queue && slots !== null),
+      (await millrace.queues.workers()).find(
+        ({ queue, slots, running }) => queue === known.queue && slots !== null && running > 0,
+      ),
     );
     expect(worker).toMatchObject({ id: 'offerer', slots: 4, tasks: ['known'] });
     open();

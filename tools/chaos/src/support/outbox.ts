@@ -11,8 +11,8 @@ import { compareOrders, kindOf, placeOrder } from './orders.js';
 
 /**
  * An application with an outbox: writers that place orders, each with a job or a workflow in one transaction, of which
- * some roll back, and the relays that take those to the service. The table of orders says what was committed, also where
- * the answer to a COMMIT was lost.
+ * some roll back, and the relays that take those to the service. The table of orders says what was committed, also
+ * where the answer to a COMMIT was lost.
  */
 export interface Application {
   readonly database: Database;

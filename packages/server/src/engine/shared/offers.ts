@@ -111,8 +111,8 @@ export class Offers {
   }
 
   /**
-   * Everybody who gave a name and has asked for jobs within ten minutes, here or elsewhere; `nowMs` is what the clock of
-   * the database said at some moment after `askedAt`.
+   * Everybody who gave a name and has asked for jobs within ten minutes, here or elsewhere; `nowMs` is what the clock
+   * of the database said at some moment after `askedAt`.
    */
   async lately(tenant: string, nowMs: number, askedAt: number): Promise<readonly SeenOffer[]> {
     const statement = sql.offers_lately({ max_secs: REMEMBERED_SECS, max_workers: MAX_READ });

@@ -7,7 +7,7 @@ import { useTestServer } from '../../support/server.js';
  */
 let parse: MockInstance<typeof JSON.parse>;
 
-/** More than is parsed as a whole, and than the largest request has of its own: a thousand jobs with all they can have. */
+/** More than is parsed as a whole, and than the largest request has of its own: a thousand jobs with all they can. */
 const OWN = 35_000;
 
 const structure = (text: string): number => text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').match(/[{[,]/g)?.length ?? 0;
