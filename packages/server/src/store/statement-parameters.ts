@@ -489,6 +489,7 @@ export interface StatementParameters {
       | 'limits'
       | 'waits_for'
       | 'latest'
+      | 'expire'
       | 'limit_ids'
       | 'running'
       | 'mosts'

@@ -50,7 +50,7 @@ UNION ALL SELECT id, running, running, most, waiting, false, true FROM made;
 -- the limits that this transaction holds and changes, as they are from now on, each with the newest job that names it.
 -- :noted_limits and :noted_suffixes: limits that were not to be had, and the job each should hear of. A job that
 -- replaces another (unique.sql) has the whole id of that one as its suffix, and is due by :latest, if it waits at all;
--- it names its limits now, whenever the other one was created.
+-- it names its limits now, whenever the other one was created. :expire: some of the jobs do.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
@@ -83,9 +83,9 @@ WITH clock AS MATERIALIZED (
          CASE WHEN waits_for IS NOT NULL OR cardinality(limits) > 0 AND run_at > now THEN false
               WHEN run_at > now THEN true END,
          size, limits, CASE WHEN run_at IS NULL OR run_at <= now THEN waits_for END,
-         millrace.expiry(config, CASE WHEN replaces THEN (
+         CASE WHEN :expire::bool THEN millrace.expiry(config, CASE WHEN replaces THEN (
            SELECT j.created_at FROM millrace.jobs j WHERE j.tenant = input.tenant AND j.id = input.id
-         ) ELSE now END)
+         ) ELSE now END) END
   FROM input
 ), kept AS (
   UPDATE millrace.limits l

@@ -7,7 +7,7 @@ import type { Execute } from '../../store/connection/database.js';
 import { loadStatements } from '../../store/sql.js';
 import type { LimitNews } from '../shared/hub.js';
 import { limitIdsOf } from '../shared/limit-id.js';
-import type { LimitedJob } from './limited-job.js';
+import { expires, type LimitedJob } from './limited-job.js';
 import { rememberExisting, resolveUnique, type Write } from './unique.js';
 
 /**
@@ -160,6 +160,7 @@ async function write(
       limits: textArray(idsOf.map(arrayText)),
       waits_for: uuidArray(places),
       latest: plainArray(jobs.some(({ latest }) => latest) ? jobs.map(({ latest = null }) => latest) : []),
+      expire: jobs.some(({ spec }) => expires(spec)),
       ...limitColumns(held, named),
       noted_limits: uuidArray(notes.map(({ id }) => id)),
       noted_suffixes: textArray(notes.map(({ job }) => job.suffix)),

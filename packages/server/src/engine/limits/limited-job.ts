@@ -16,9 +16,8 @@ export interface LimitedJob {
  * Whether a job is one of them, and carries the mark in its id. A unique one does, whatever it names: what replaces it
  * may have limits.
  */
-export const isLimited = ({ config }: JobSpec): boolean =>
-  config !== null &&
-  (config.limits !== undefined ||
-    config.expires_secs !== undefined ||
-    config.expires_at !== undefined ||
-    config.unique !== undefined);
+export const isLimited = (spec: JobSpec): boolean =>
+  spec.config !== null && (spec.config.limits !== undefined || expires(spec) || spec.config.unique !== undefined);
+
+export const expires = ({ config }: JobSpec): boolean =>
+  config !== null && (config.expires_secs !== undefined || config.expires_at !== undefined);
