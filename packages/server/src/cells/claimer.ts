@@ -92,9 +92,9 @@ export class CellsClaimer {
     return head?.secs ?? null;
   }
 
-  /** In all of them. */
+  /** In all that answer: whoever listens for news asks, also while none of them does. */
   isClosed(queue: string): boolean {
-    return present(this.cells).every(({ engine }) => engine.claimer.isClosed(queue));
+    return this.cells.filter(({ isAway }) => !isAway()).every(({ engine }) => engine.claimer.isClosed(queue));
   }
 
   /** The first of all databases. */

@@ -12,7 +12,8 @@ interface FakeJob {
 }
 
 class FakeCell {
-  readonly isAway = (): boolean => false;
+  isAway = (): boolean => false;
+  isClosed = (): boolean => false;
   looks = 0;
   /** While it is given, claims are answered when it is resolved. */
   held: Promise<void> | null = null;
@@ -201,5 +202,23 @@ describe('a claim over several databases of which one does not answer it', () =>
     cells[1]!.isLostAfterClaim = true;
     expect((await claim(cells, 4, claimer)).sort()).toEqual(['b4', 'b5', 'left']);
     await expect(claim([cells[1]!], 1)).rejects.toThrow('it is lost');
+  });
+});
+
+describe('a queue with limits on several databases', () => {
+  const [one, other] = [withPriorities('a'), withPriorities('b')];
+  const claimer = new CellsClaimer([one, other] as never);
+
+  it('is closed while each that answers has no room', () => {
+    expect(claimer.isClosed('q')).toBe(false);
+    one.isClosed = () => true;
+    expect(claimer.isClosed('q')).toBe(false);
+    other.isAway = () => true;
+    expect(claimer.isClosed('q')).toBe(true);
+  });
+
+  it('is asked for whenever there is news, also while no database answers', () => {
+    [one.isAway, other.isAway] = [() => true, () => true];
+    expect(claimer.isClosed('q')).toBe(true);
   });
 });

@@ -149,26 +149,47 @@ export class Notifications {
 
   #hear(payload: string | undefined): void {
     const heard = decode(payload);
-    if (heard && heard.from !== this.#self) this.receive(heard.news);
+    if (heard && heard.from !== this.#self) this.#tell(() => this.receive(heard.news));
+  }
+
+  /** A listener that fails has a bug; the connection has none, and others are to go on hearing. */
+  #tell(tell: () => void): void {
+    try {
+      tell();
+    } catch (error) {
+      this.logger.error({ err: error }, 'news from other processes could not be passed on');
+    }
   }
 
   async #connect(attempt: number): Promise<void> {
     if (this.#stopped) return;
+    const client = await this.#listen().catch((error: unknown) => {
+      this.logger.debug({ err: error }, 'cannot listen for notifications; trying again');
+      return null;
+    });
+    if (this.#stopped) return client?.end().catch(() => undefined);
+    if (client === null) {
+      const wait = RECONNECT_MS[Math.min(attempt, RECONNECT_MS.length - 1)];
+      this.#reconnect = setTimeout(() => void this.#connect(attempt + 1), wait);
+      return;
+    }
+    this.#client = client;
+    this.#ping = setTimeout(() => this.#check(client), PING_MS);
+    this.#tell(this.caughtUp);
+  }
+
+  async #listen(): Promise<pg.Client> {
+    const client = await this.db.openListener();
     try {
-      const client = await this.db.openListener();
       const lost = () => this.#lost(client);
       client.on('error', lost);
       client.on('end', lost);
       client.on('notification', (message) => this.#hear(message.payload));
       await client.query(`LISTEN ${CHANNEL}`);
-      this.#client = client;
-      if (this.#stopped) return void (await client.end());
-      this.#ping = setTimeout(() => this.#check(client), PING_MS);
-      this.caughtUp();
+      return client;
     } catch (error) {
-      this.logger.debug({ err: error }, 'cannot listen for notifications; trying again');
-      const wait = RECONNECT_MS[Math.min(attempt, RECONNECT_MS.length - 1)];
-      this.#reconnect = setTimeout(() => void this.#connect(attempt + 1), wait);
+      socketOf(client).destroy();
+      throw error;
     }
   }
 
@@ -180,7 +201,10 @@ export class Notifications {
         clearTimeout(silent);
         if (!this.#stopped) this.#ping = setTimeout(() => this.#check(client), PING_MS);
       },
-      () => clearTimeout(silent),
+      () => {
+        clearTimeout(silent);
+        this.#lost(client);
+      },
     );
   }
 

@@ -80,7 +80,10 @@ export class OutboxListener {
         clearTimeout(silent);
         if (this.#client === client) this.#timer = setTimeout(() => this.#ping(client), PING_MS);
       },
-      () => clearTimeout(silent),
+      () => {
+        clearTimeout(silent);
+        this.#lost(client);
+      },
     );
   }
 

@@ -16,8 +16,8 @@ describe('a workflow of a thousand steps', async () => {
   }
 
   it('is resumed from the first step in at most twice the time of starting it', async () => {
-    // The middle of ten pairs: a moment in which the machine is busy with something else tips one of them, either way.
-    const ratios: number[] = [];
+    // The quickest of ten each: what makes the others slower is what else the machine does.
+    const [starts, resumes]: [number[], number[]] = [[], []];
     for (let round = 0; round < 10; round++) {
       let id = '';
       const started = await seconds(async () => {
@@ -32,8 +32,9 @@ describe('a workflow of a thousand steps', async () => {
       const steps = await workflows.steps(id);
       expect(steps.filter((each) => each.job_id !== null)).toHaveLength(1000);
       await workflows.cancel(id);
-      ratios.push(resumed / started);
+      starts.push(started);
+      resumes.push(resumed);
     }
-    expect(ratios.sort((one, other) => one - other)[5]).toBeLessThan(2);
+    expect(Math.min(...resumes) / Math.min(...starts)).toBeLessThan(2);
   });
 });
