@@ -4,12 +4,12 @@ import { bucketOf } from '../../src/domain/ids.js';
 import { createJob, newQueue } from '../engine/kit.js';
 import { asCells } from '../support/cells.js';
 import type { Client } from '../support/client.js';
-import { cloneDatabase, type TestDatabase } from '../support/database.js';
+import { oneDatabase, type TestDatabase } from '../support/database.js';
 import { startProxy } from '../support/proxy.js';
 import { readyBody, startTestServer, TENANT_A, TENANT_B, type TestServer } from '../support/server.js';
 import { until } from '../support/until.js';
 
-const [low, high, unused] = await Promise.all([cloneDatabase(), cloneDatabase(), cloneDatabase()]);
+const [low, high, unused] = await Promise.all([oneDatabase(), oneDatabase(), oneDatabase()]);
 const [proxy, wrong] = await Promise.all([startProxy(high.url), startProxy(unused.url)]);
 afterAll(async () => {
   await Promise.all([proxy, wrong].map((each) => each.close()));

@@ -4,13 +4,13 @@ import { bucketOf } from '../../src/domain/ids.js';
 import { createJob, newQueue } from '../engine/kit.js';
 import { asCells } from '../support/cells.js';
 import type { Client } from '../support/client.js';
-import { cloneDatabase } from '../support/database.js';
+import { oneDatabase } from '../support/database.js';
 import { startProxy } from '../support/proxy.js';
 import { readyBody, startTestServer, TENANT_A, TENANT_B, type TestServer } from '../support/server.js';
 import { until } from '../support/until.js';
 
 /** Two databases with a tenant each, of which one goes away. */
-const [low, high] = await Promise.all([cloneDatabase(), cloneDatabase()]);
+const [low, high] = await Promise.all([oneDatabase(), oneDatabase()]);
 const proxy = await startProxy(high.url);
 const at = Math.max(bucketOf(TENANT_A), bucketOf(TENANT_B));
 const cells = asCells(

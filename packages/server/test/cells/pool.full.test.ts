@@ -5,7 +5,7 @@ import type { Handlers } from '../../src/index.js';
 import { createJob, newQueue, waitFor } from '../engine/kit.js';
 import { count, createMany } from '../pool/kit.js';
 import { asCells } from '../support/cells.js';
-import { cloneDatabase } from '../support/database.js';
+import { oneDatabase } from '../support/database.js';
 import { lockWaits } from '../support/lock-waits.js';
 import { startProxy } from '../support/proxy.js';
 import { startTestServer } from '../support/server.js';
@@ -13,7 +13,7 @@ import { until } from '../support/until.js';
 import { clientsOf, namesIn } from './kit.js';
 
 /** The pool of a process, with far more jobs of one database than it may have in hand. */
-const [low, high] = await Promise.all([cloneDatabase(), cloneDatabase()]);
+const [low, high] = await Promise.all([oneDatabase(), oneDatabase()]);
 const proxy = await startProxy(high.url);
 const database = asCells([low, { ...high, url: proxy.url }], evenRanges(2));
 const queue = newQueue();

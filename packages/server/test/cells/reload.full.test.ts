@@ -9,7 +9,7 @@ import { createLogger } from '../../src/telemetry/logger.js';
 import { createJob, lease, newQueue, complete } from '../engine/kit.js';
 import { asCells, writeList, type TestCells } from '../support/cells.js';
 import { createClient, type Client } from '../support/client.js';
-import { cloneDatabase, copyDatabase, type TestDatabase } from '../support/database.js';
+import { oneDatabase, copyDatabase, type TestDatabase } from '../support/database.js';
 import { ADMIN_TOKEN, KEY_A, KEY_B, TENANT_A, TENANT_B, testConfig, WORKER_TOKEN } from '../support/server.js';
 import { until } from '../support/until.js';
 
@@ -54,7 +54,7 @@ async function serve(cells: TestCells, mode: 'api' | 'all' = 'api', handlers: Ha
 }
 
 async function single(): Promise<{ readonly source: TestDatabase; readonly cells: TestCells }> {
-  const source = await cloneDatabase();
+  const source = await oneDatabase();
   drops!.push(() => source.drop());
   const cells = asCells([source], [EVERY_BUCKET]);
   drops!.push(async () => rmSync(cells.file, { force: true }));
@@ -101,7 +101,7 @@ describe('a list that is read again', () => {
 
   it('is refused if it is wrong, and the old one stays', async () => {
     const { source, cells } = await single();
-    const other = await cloneDatabase();
+    const other = await oneDatabase();
     drops!.push(() => other.drop());
     const { server, a } = await serve(cells);
     await createJob(a, newQueue());

@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { bucketOf } from '../../src/domain/ids.js';
 import { createJob, newQueue } from '../engine/kit.js';
-import { cloneDatabase, emptyDatabase } from '../support/database.js';
+import { oneDatabase, emptyDatabase } from '../support/database.js';
 import { KEY_A, readyBody, startTestServer, TENANT_A, type TestServer } from '../support/server.js';
 
 /** Several --database-url, and no list. */
-const [low, high, other] = await Promise.all([cloneDatabase(), cloneDatabase(), cloneDatabase()]);
+const [low, high, other] = await Promise.all([oneDatabase(), oneDatabase(), oneDatabase()]);
 const empty = await emptyDatabase();
 afterAll(() => Promise.all([low, high, other, empty].map((database) => database.drop())));
 

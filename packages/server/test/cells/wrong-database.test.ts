@@ -6,7 +6,7 @@ import { createLogger } from '../../src/telemetry/logger.js';
 import { createJob, newQueue } from '../engine/kit.js';
 import { asCells, writeList } from '../support/cells.js';
 import { createClient, type Client } from '../support/client.js';
-import { cloneDatabase, emptyDatabase, type TestDatabase } from '../support/database.js';
+import { oneDatabase, emptyDatabase, type TestDatabase } from '../support/database.js';
 import { KEY_A, KEY_B, TENANT_A, TENANT_B, testConfig } from '../support/server.js';
 
 /** A list that names another database than the one that has the tenants. It is empty, and must stay so. */
@@ -17,7 +17,7 @@ const [LOW, HIGH]: readonly BucketRange[] = [
 ];
 const EMPTY = 'cell c2: the database is empty, while others are in use: is it the right one?';
 
-const [low, high, unused] = await Promise.all([cloneDatabase(), cloneDatabase(), cloneDatabase()]);
+const [low, high, unused] = await Promise.all([oneDatabase(), oneDatabase(), oneDatabase()]);
 const empty = await emptyDatabase();
 const cells = asCells([low, high], [LOW!, HIGH!]);
 const list = (...databases: readonly TestDatabase[]): void => writeList(cells.file, databases, [LOW!, HIGH!]);
@@ -65,7 +65,7 @@ describe('an empty database in place of one that has tenants', () => {
 
 describe('a list that is refused', () => {
   it('leaves nothing behind: neither ranges nor connections', async () => {
-    const [copy, newer] = await Promise.all([cloneDatabase(), cloneDatabase()]);
+    const [copy, newer] = await Promise.all([oneDatabase(), oneDatabase()]);
     // Both hold what they are listed with, and one has a schema that this program does not know.
     await copy.query('UPDATE millrace.cell SET last_bucket = $1', [LOW!.last]);
     await newer.query('UPDATE millrace.cell SET first_bucket = $1', [HIGH!.first]);
@@ -78,7 +78,7 @@ describe('a list that is refused', () => {
   });
 
   it('is looked at as a whole before anything is begun with a part of it', async () => {
-    const copy = await cloneDatabase();
+    const copy = await oneDatabase();
     await copy.query('UPDATE millrace.cell SET last_bucket = $1', [LOW!.last]);
     await copy.query(`DELETE FROM millrace.migrations WHERE version = (SELECT max(version) FROM millrace.migrations)`);
     const version = (): Promise<unknown> => copy.query('SELECT max(version) FROM millrace.migrations');

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import type { TestDatabase } from '../support/database.js';
+import { TENANT_A } from '../support/server.js';
 import { lockWaits } from '../support/lock-waits.js';
 
 /**
@@ -16,7 +17,7 @@ export interface Block {
  */
 export const blockClaimOf = (database: TestDatabase, jobId: string): Promise<Block> =>
   block(
-    database,
+    database.homeOf(jobId),
     `INSERT INTO millrace.leases (locked_until, started_at, retry_count, delivery_count, id, token, tenant)
      VALUES (now(), now(), 0, 0, $1, gen_random_uuid(), '')`,
     [jobId],
@@ -24,31 +25,31 @@ export const blockClaimOf = (database: TestDatabase, jobId: string): Promise<Blo
 
 /** Whatever ends or extends the job's lease waits. */
 export const blockLeaseOf = (database: TestDatabase, jobId: string): Promise<Block> =>
-  block(database, 'SELECT FROM millrace.leases WHERE id = $1 FOR UPDATE', [jobId]);
+  block(database.homeOf(jobId), 'SELECT FROM millrace.leases WHERE id = $1 FOR UPDATE', [jobId]);
 
 /** Whatever takes a job out of the job's bundle waits. */
 export const blockBundleOf = (database: TestDatabase, jobId: string): Promise<Block> =>
-  block(database, 'SELECT FROM millrace.bundles WHERE $1 = ANY (ids) FOR UPDATE', [jobId]);
+  block(database.homeOf(jobId), 'SELECT FROM millrace.bundles WHERE $1 = ANY (ids) FOR UPDATE', [jobId]);
 
 /** Nobody else gets hold of the limits of the queue, as while a batch of creates names them all. */
 export const blockLimitsOf = (database: TestDatabase, queue: string): Promise<Block> =>
-  block(database, 'SELECT FROM millrace.limits WHERE queue = $1 FOR NO KEY UPDATE', [queue]);
+  block(database.homeOf(TENANT_A), 'SELECT FROM millrace.limits WHERE queue = $1 FOR NO KEY UPDATE', [queue]);
 
 /** Every claim that counts what runs on the queue waits. */
 export const blockGateOf = (database: TestDatabase, queue: string): Promise<Block> =>
-  block(database, 'SELECT FROM millrace.queue_limits WHERE queue = $1 FOR UPDATE', [queue]);
+  block(database.homeOf(TENANT_A), 'SELECT FROM millrace.queue_limits WHERE queue = $1 FOR UPDATE', [queue]);
 
 /** Whatever creates a workflow waits. */
 export const blockWorkflows = (database: TestDatabase): Promise<Block> =>
-  block(database, 'LOCK TABLE millrace.workflows IN EXCLUSIVE MODE', []);
+  block(database.homeOf(TENANT_A), 'LOCK TABLE millrace.workflows IN EXCLUSIVE MODE', []);
 
 /** Whatever resumes or removes the ended workflow waits. */
 export const blockEndOf = (database: TestDatabase, workflowId: string): Promise<Block> =>
-  block(database, 'SELECT FROM millrace.workflow_ends WHERE id = $1 FOR UPDATE', [workflowId]);
+  block(database.homeOf(workflowId), 'SELECT FROM millrace.workflow_ends WHERE id = $1 FOR UPDATE', [workflowId]);
 
 /** Whatever ends a step of the workflow waits. */
 export const blockRunOf = (database: TestDatabase, workflowId: string): Promise<Block> =>
-  block(database, 'SELECT FROM millrace.workflow_runs WHERE id = $1 FOR UPDATE', [workflowId]);
+  block(database.homeOf(workflowId), 'SELECT FROM millrace.workflow_runs WHERE id = $1 FOR UPDATE', [workflowId]);
 
 async function block(database: TestDatabase, text: string, values: unknown[]): Promise<Block> {
   const client = new pg.Client({ connectionString: database.url, application_name: 'test kit' });

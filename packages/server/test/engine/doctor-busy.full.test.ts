@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { inspect } from '../../src/store/migrations/inspect.js';
-import { useTestServer } from '../support/server.js';
+import { TENANT_A, useTestServer } from '../support/server.js';
 import { complete, createJobs, lease, newQueue } from './kit.js';
 import { workflowsOf } from './workflows/kit.js';
 
@@ -33,7 +33,7 @@ describe('a service at work', () => {
     const working = Promise.all([work(shared), work(limited), create(), create()]);
     const seen: unknown[] = [];
     for (let looks = 0; looks < 15 || worked.length < 50; looks++) {
-      const { checks } = await inspect(database.url);
+      const { checks } = await inspect(database.homeOf(TENANT_A).url);
       seen.push(...checks.filter(({ violations }) => violations > 0));
     }
     busy = false;

@@ -1,14 +1,14 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { bucketOf } from '../../src/domain/ids.js';
 import { inspect, type CheckName } from '../../src/store/migrations/inspect.js';
-import { cloneDatabase } from '../support/database.js';
+import { oneDatabase } from '../support/database.js';
 import { startTestServer, TENANT_A } from '../support/server.js';
 import { until } from '../support/until.js';
 import { createJob, lease, newQueue } from './kit.js';
 import { workflowsOf } from './workflows/kit.js';
 
 /** What `doctor` finds. What it does not find while the service is at work: doctor-busy.full.test.ts. */
-const database = await cloneDatabase();
+const database = await oneDatabase();
 const server = await startTestServer({ database, config: { mode: 'api' } });
 const { a, worker, admin } = server;
 const workflows = workflowsOf(a);
@@ -91,7 +91,7 @@ describe('a database that is wrong', () => {
 
 /** In a database that nobody serves any more, or what is wrong would be put right. */
 describe('jobs with limits for which nothing is done any more', async () => {
-  const database = await cloneDatabase();
+  const database = await oneDatabase();
   afterAll(() => database.drop());
   const server = await startTestServer({ database, config: { mode: 'api' } });
   const queue = newQueue();

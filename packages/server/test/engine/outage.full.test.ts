@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { cloneDatabase, type TestDatabase } from '../support/database.js';
+import { oneDatabase, type TestDatabase } from '../support/database.js';
 import { startProxy, type Proxy } from '../support/proxy.js';
 import { startTestServer, type TestServer } from '../support/server.js';
 import { until } from '../support/until.js';
@@ -14,7 +14,7 @@ describe.each(['cut', 'frozen'] as const)('while the database is %s', (fault) =>
   const isReady = async (): Promise<boolean> => (await server.nobody.get('/ready')).status === 200;
 
   beforeAll(async () => {
-    database = await cloneDatabase();
+    database = await oneDatabase();
     proxy = await startProxy(database.url);
     server = await startTestServer({ database: { ...database, url: proxy.url } });
   });

@@ -1,12 +1,12 @@
 import { afterAll, expect, it } from 'vitest';
-import { cloneDatabase } from '../support/database.js';
+import { oneDatabase } from '../support/database.js';
 import { startProxy } from '../support/proxy.js';
 import { startTestServer } from '../support/server.js';
 import { until } from '../support/until.js';
 
 /** From inside, overload looks like a database that stands still: nothing that was admitted ends. */
 const ROOM = 8;
-const database = await cloneDatabase();
+const database = await oneDatabase();
 const proxy = await startProxy(database.url);
 const server = await startTestServer({
   database: { ...database, url: proxy.url },

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PLANNED_ANEW } from '../store/statements.js';
-import { cloneDatabase, type TestDatabase } from '../support/database.js';
+import { oneDatabase, type TestDatabase } from '../support/database.js';
 import { allStatements, connectLike, describePlan, fill, genericPlan, walk, type PlanNode } from './jobs/plan-kit.js';
 
 /**
@@ -94,7 +94,7 @@ describe('the plans of the hot statements', () => {
   let indexes: ReadonlyMap<string, Index>;
 
   beforeAll(async () => {
-    const [fresh, empty, full] = await Promise.all([cloneDatabase(), cloneDatabase(), cloneDatabase()]);
+    const [fresh, empty, full] = await Promise.all([oneDatabase(), oneDatabase(), oneDatabase()]);
     await Promise.all([empty.query('ANALYZE'), fill(full, 100_000)]);
     databases = [fresh, empty, full];
     connections = await Promise.all(databases.map((database) => connectLike(database, 'run')));

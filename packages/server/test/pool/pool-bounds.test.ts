@@ -4,7 +4,7 @@ import { MAX_IN_HAND } from '../../src/pool/sizing.js';
 import type { Handlers } from '../../src/index.js';
 import { cloneDatabase } from '../support/database.js';
 import { lockWaits } from '../support/lock-waits.js';
-import { startTestServer } from '../support/server.js';
+import { startTestServer, TENANT_A } from '../support/server.js';
 import { until } from '../support/until.js';
 import { createJob, waitFor } from '../engine/kit.js';
 import { count, createMany } from './kit.js';
@@ -41,7 +41,7 @@ afterAll(async () => {
 describe('a pool whose outcomes cannot be stored', () => {
   it('claims no more than it may have in hand, and stores everything once it can', async () => {
     const jobs = 3 * MAX_IN_HAND;
-    const locker = new pg.Client({ connectionString: database.url, application_name: 'test kit' });
+    const locker = new pg.Client({ connectionString: database.homeOf(TENANT_A).url, application_name: 'test kit' });
     await locker.connect();
     await locker.query('BEGIN');
     await locker.query('LOCK TABLE millrace.done IN EXCLUSIVE MODE');

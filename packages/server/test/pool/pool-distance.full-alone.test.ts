@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { startAnotherServer } from '../engine/another-server.js';
-import { cloneDatabase } from '../support/database.js';
+import { oneDatabase } from '../support/database.js';
 import { startProxy } from '../support/proxy.js';
 import { startTestServer } from '../support/server.js';
 import { until } from '../support/until.js';
@@ -9,7 +9,7 @@ import { count, createMany } from './kit.js';
 const JOBS = 3_000;
 
 describe('a drain', async () => {
-  const database = await cloneDatabase();
+  const database = await oneDatabase();
   const api = await startTestServer({ database, config: { mode: 'api' } });
   afterAll(async () => {
     await api.stop();

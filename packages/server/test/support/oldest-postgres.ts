@@ -75,8 +75,12 @@ async function createDatabase(adminUrl: string, name: string): Promise<TestDatab
   await once(databaseUrl(adminUrl, 'postgres'), `CREATE DATABASE ${name}`);
   const url = databaseUrl(adminUrl, name);
   const pool = new pg.Pool({ connectionString: url, max: 4 });
-  return {
+  const database: TestDatabase = {
     url,
+    get parts() {
+      return [database];
+    },
+    homeOf: () => database,
     query: async (text, values) => (await pool.query(text, values?.slice())).rows as never[],
     reconnect: () => Promise.resolve(),
     drop: async () => {
@@ -84,4 +88,5 @@ async function createDatabase(adminUrl: string, name: string): Promise<TestDatab
       await once(databaseUrl(adminUrl, 'postgres'), `DROP DATABASE ${name} WITH (FORCE)`);
     },
   };
+  return database;
 }

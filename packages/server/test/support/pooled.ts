@@ -1,5 +1,6 @@
 import { inject } from 'vitest';
 import type { DatabaseOptions } from '../../src/store/connection/database.js';
+import { listIn } from './cells.js';
 import { throughPort } from './pgbouncer.js';
 
 /**
@@ -14,9 +15,14 @@ export function connectionOf(url: string): Required<Pick<DatabaseOptions, 'url' 
   return { url: throughPort(url, port), pooler: 'transaction', directUrl: url };
 }
 
+/** One PostgreSQL has the connections of all cells. */
+export const MAX_OF_EACH = '6';
+
 /** The same for a separate process. */
 export function environmentOf(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const { DATABASE_URL: given = '' } = env;
+  const { DATABASE_URL: given = '', ...rest } = env;
+  const list = listIn(given);
+  if (list !== null) return { ...rest, MILLRACE_CELLS: list, MILLRACE_MAX_DB_CONNECTIONS: MAX_OF_EACH };
   if (!URL.canParse(given)) return env;
   const { url, pooler, directUrl } = connectionOf(given);
   if (directUrl === null) return env;

@@ -2,10 +2,10 @@ import { afterAll, expect, inject } from 'vitest';
 import { parseConfig, type Config } from '../../src/config/config.js';
 import { startServer, type RunningServer, type ServerOptions } from '../../src/server.js';
 import { createLogger } from '../../src/telemetry/logger.js';
-import { cellsOfRun, cloneCells, listIn } from './cells.js';
+import { listIn } from './cells.js';
 import { createClient, type Client } from './client.js';
 import { cloneDatabase, type TestDatabase } from './database.js';
-import { connectionOf } from './pooled.js';
+import { connectionOf, MAX_OF_EACH } from './pooled.js';
 import { until } from './until.js';
 
 export const TENANT_A = 'tenant-a';
@@ -52,8 +52,7 @@ export function testConfig(databaseUrl: string, overrides: Partial<Config> = {})
     'jwt-secret': JWT_SECRET,
     'worker-token': WORKER_TOKEN,
     'admin-token': ADMIN_TOKEN,
-    // One PostgreSQL has the connections of all cells.
-    ...(list === null ? databaseFlags(databaseUrl) : { cells: list, 'max-db-connections': '6' }),
+    ...(list === null ? databaseFlags(databaseUrl) : { cells: list, 'max-db-connections': MAX_OF_EACH }),
     // A stop waits for what runs, and on a slow machine that takes a while.
     'shutdown-secs': '120',
   };
@@ -73,7 +72,7 @@ export async function startTestServer({
   handlers,
   intervals,
 }: TestServerOptions = {}): Promise<TestServer> {
-  const own = database ?? (cellsOfRun() > 1 ? await cloneCells(cellsOfRun()) : await cloneDatabase());
+  const own = database ?? (await cloneDatabase());
   const config = testConfig(own.url, overrides);
   const lines: string[] = [];
   const logger = createLogger({

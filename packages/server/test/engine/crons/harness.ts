@@ -10,6 +10,7 @@ import type { Client } from '../../support/client.js';
 import type { Clock } from '../../support/clock.js';
 import type { TestDatabase } from '../../support/database.js';
 import { connectionOf } from '../../support/pooled.js';
+import { TENANT_A } from '../../support/server.js';
 
 /** A schedule as the API shows it. */
 export interface ShownCron {
@@ -103,7 +104,7 @@ export function createFirer(
   beforePausing: () => Promise<void> = async () => undefined,
 ): TestFirer {
   const logger = createLogger({ level: 'silent', format: 'json' });
-  const db = new Database({ ...connectionOf(database.url), maxConnections: 3, logger });
+  const db = new Database({ ...connectionOf(database.homeOf(TENANT_A).url), maxConnections: 3, logger });
   const fired: { kind: string; lagSeconds: number }[] = [];
   const metrics = {
     created: () => undefined,

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { listCronsByDue } from '../../../src/store/lists/list-statements.js';
-import { cloneDatabase, type TestDatabase } from '../../support/database.js';
+import { oneDatabase, type TestDatabase } from '../../support/database.js';
 import { connectLike, describePlan, explain, walk } from '../jobs/plan-kit.js';
 
 /** Two tenants with thousands of schedules each. */
@@ -16,7 +16,7 @@ const FILL = `
 let database: TestDatabase;
 let client: pg.Client;
 beforeAll(async () => {
-  database = await cloneDatabase();
+  database = await oneDatabase();
   await database.query(FILL);
   await database.query('ANALYZE millrace.crons');
   client = await connectLike(database, 'read');

@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 
 async function connect(): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: database.url, application_name: 'test kit' });
+  const client = new pg.Client({ connectionString: database.homeOf(TENANT_A).url, application_name: 'test kit' });
   await client.connect();
   clients.push(client);
   return client;

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { controlClock } from '../../support/clock.js';
 import { cloneDatabase, type TestDatabase } from '../../support/database.js';
-import { startTestServer, type TestServer } from '../../support/server.js';
+import { startTestServer, TENANT_A, type TestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { advanceTo, createFirer, cronsOf, type TestFirer } from './harness.js';
 
@@ -20,7 +20,7 @@ const connectionsOf = (database: TestDatabase, count: number): Promise<boolean> 
 
 /** What anybody says about schedules on the channel of the servers: when the next one is due, in milliseconds. */
 async function listenTo(database: TestDatabase): Promise<{ crons(): readonly number[]; close(): Promise<void> }> {
-  const client = new pg.Client({ connectionString: database.url, application_name: 'test kit' });
+  const client = new pg.Client({ connectionString: database.homeOf(TENANT_A).url, application_name: 'test kit' });
   const said: number[] = [];
   client.on('notification', ({ payload }) => {
     const { c } = JSON.parse(payload!) as { c?: number };

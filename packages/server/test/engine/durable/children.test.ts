@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
 import { cloneDatabase } from '../../support/database.js';
-import { startTestServer } from '../../support/server.js';
+import { startTestServer, TENANT_A } from '../../support/server.js';
 import { RetentionPass } from '../../../src/engine/jobs/retention-pass.js';
 import { Database } from '../../../src/store/connection/database.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
@@ -360,7 +360,7 @@ describe('children', async () => {
     const [early, late] = await lease(worker, below, { max_jobs: 2, lease_secs: HOUR });
     await complete(worker, early!, { n: 1 });
     const logger = createLogger({ level: 'silent', format: 'json' });
-    const db = new Database({ url: database.url, maxConnections: 3, logger });
+    const db = new Database({ url: database.homeOf(TENANT_A).url, maxConnections: 3, logger });
     const removeOld = async (): Promise<void> => {
       const pass = new RetentionPass(db, 0);
       while (!pass.isOver) await pass.step();

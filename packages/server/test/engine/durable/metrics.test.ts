@@ -5,7 +5,7 @@ import { Database } from '../../../src/store/connection/database.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { engineMetrics } from '../../../src/wiring/engine-metrics.js';
 import { connectionOf } from '../../support/pooled.js';
-import { useTestServer } from '../../support/server.js';
+import { TENANT_A, useTestServer } from '../../support/server.js';
 import { complete, createJob, leaseOne, newQueue, report } from '../kit.js';
 import { signal, suspend } from './kit.js';
 
@@ -24,7 +24,11 @@ async function sample(url: string, name: string): Promise<number> {
 /** A process of its own, whose sweeps run when the test says so. */
 function useSweeper(): { engine: EngineParts; metrics: Metrics } {
   const metrics = new Metrics();
-  const db = new Database({ ...connectionOf(database.url), maxConnections: 4, logger: pino({ level: 'silent' }) });
+  const db = new Database({
+    ...connectionOf(database.homeOf(TENANT_A).url),
+    maxConnections: 4,
+    logger: pino({ level: 'silent' }),
+  });
   onTestFinished(async () => {
     metrics.close();
     await db.close();

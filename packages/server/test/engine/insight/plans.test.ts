@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type pg from 'pg';
 import { BOUNDED_SETTINGS } from '../../../src/store/connection/session.js';
 import { loadStatements } from '../../../src/store/sql.js';
-import { cloneDatabase, type TestDatabase } from '../../support/database.js';
+import { oneDatabase, type TestDatabase } from '../../support/database.js';
 import { connectLike, describePlan, fill, genericPlan, walk } from '../jobs/plan-kit.js';
 
 /** No index by tenant: there are only as many as all workers hold. */
@@ -13,7 +13,7 @@ describe('the one plan of', () => {
   let database: TestDatabase;
   let client: pg.Client;
   beforeAll(async () => {
-    database = await cloneDatabase();
+    database = await oneDatabase();
     await fill(database, 3_000);
     await database.query(`
       INSERT INTO millrace.series

@@ -11,7 +11,7 @@ import { controlClock } from '../../support/clock.js';
 import { cloneDatabase } from '../../support/database.js';
 import { lockWaits } from '../../support/lock-waits.js';
 import { connectionOf } from '../../support/pooled.js';
-import { startTestServer, TENANT_B } from '../../support/server.js';
+import { startTestServer, TENANT_A, TENANT_B } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { cancel, complete, createJob, createJobs, fail, lease, newQueue, SWEEP_OFTEN } from '../kit.js';
 
@@ -132,7 +132,7 @@ describe('jobs in the order in which they ended', () => {
       'BEGIN PERFORM pg_advisory_xact_lock(4711); RETURN NEW; END'`);
     await database.query(`CREATE TRIGGER hold BEFORE INSERT ON millrace.dead_letters
       FOR EACH ROW EXECUTE FUNCTION public.hold()`);
-    const lock = new pg.Client({ connectionString: database.url, application_name: 'test kit' });
+    const lock = new pg.Client({ connectionString: database.homeOf(TENANT_A).url, application_name: 'test kit' });
     await lock.connect();
     try {
       await lock.query('SELECT pg_advisory_lock(4711)');
@@ -207,7 +207,11 @@ describe('jobs in the order in which they ended', () => {
     await begin();
     await ended('echo');
     await clock.advance(301);
-    const db = new Database({ ...connectionOf(database.url), maxConnections: 2, logger: pino({ level: 'silent' }) });
+    const db = new Database({
+      ...connectionOf(database.homeOf(TENANT_A).url),
+      maxConnections: 2,
+      logger: pino({ level: 'silent' }),
+    });
     const metrics = new Metrics();
     const { maintenance } = createEngine({
       ...{ db, metrics: engineMetrics(metrics), tasks: [], defaultQueue: 'default', maxPayloadBytes: 1_000_000 },
@@ -217,7 +221,7 @@ describe('jobs in the order in which they ended', () => {
     metrics.close();
     await db.close();
     const left = 'SELECT FROM millrace.recent_ends UNION ALL SELECT FROM millrace.followed';
-    expect(await database.query(left)).toEqual([]);
+    expect(await database.homeOf(TENANT_A).query(left)).toEqual([]);
   });
 
   it('refuses what is no place', async () => {

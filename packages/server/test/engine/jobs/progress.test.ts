@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Client, Reply } from '../../support/client.js';
 import { cloneDatabase } from '../../support/database.js';
-import { startTestServer } from '../../support/server.js';
+import { startTestServer, TENANT_A } from '../../support/server.js';
 import { connectionOf } from '../../support/pooled.js';
 import { pino } from 'pino';
 import { createEngine } from '../../../src/engine/engine.js';
@@ -183,7 +183,11 @@ describe('the progress of a running attempt', () => {
     };
     await database.query(`UPDATE millrace.progress SET at = at - interval '2 minutes'`);
     const metrics = new Metrics();
-    const db = new Database({ ...connectionOf(database.url), maxConnections: 4, logger: pino({ level: 'silent' }) });
+    const db = new Database({
+      ...connectionOf(database.homeOf(TENANT_A).url),
+      maxConnections: 4,
+      logger: pino({ level: 'silent' }),
+    });
     const { maintenance } = createEngine({
       db,
       metrics: engineMetrics(metrics),

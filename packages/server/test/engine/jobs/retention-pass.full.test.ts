@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { RetentionPass } from '../../../src/engine/jobs/retention-pass.js';
 import { Database } from '../../../src/store/connection/database.js';
-import { cloneDatabase } from '../../support/database.js';
+import { oneDatabase } from '../../support/database.js';
 
 const TENANTS = 5_000;
 
@@ -35,7 +35,7 @@ const FILL = `
   DROP TABLE made`;
 
 describe('a pass of retention over thousands of tenants', async () => {
-  const database = await cloneDatabase();
+  const database = await oneDatabase();
   const db = new Database({ url: database.url, maxConnections: 3, logger: pino({ enabled: false }) });
   beforeEach(() => database.query(FILL));
   afterAll(async () => {

@@ -217,7 +217,7 @@ describe('a client that hangs up while its claim is in flight', () => {
     const release = await claimForNobody(queue, id);
     await release();
     const tries = async (): Promise<number> =>
-      Number((await database.query('SELECT last_value FROM public.tries'))[0]!.last_value);
+      Number((await database.homeOf(id).query('SELECT last_value FROM public.tries'))[0]!.last_value);
     await until(async () => (await tries()) === 3, { what: 'the third try' });
     const job = await until(async () => {
       const now = await getJob(a, id);

@@ -2,13 +2,13 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { BEHIND_SECS, Offers, OFFER_SECS } from '../../../src/engine/shared/offers.js';
 import { Database } from '../../../src/store/connection/database.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
-import { cloneDatabase } from '../../support/database.js';
+import { oneDatabase } from '../../support/database.js';
 import { connectionOf } from '../../support/pooled.js';
 import { until } from '../../support/until.js';
 import { newQueue } from '../kit.js';
 
 /** What workers offered counts for as long as they keep asking. Processes with clocks of their own, on one database. */
-const database = await cloneDatabase();
+const database = await oneDatabase();
 const db = new Database({
   ...{ ...connectionOf(database.url), maxConnections: 2 },
   logger: createLogger({ level: 'silent', format: 'json' }),

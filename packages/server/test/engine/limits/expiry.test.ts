@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { controlClock } from '../../support/clock.js';
 import { cloneDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
-import { inspect } from '../../../src/store/migrations/inspect.js';
+import { violationsIn } from '../../support/violations.js';
 import * as kit from '../kit.js';
 import { complete, createJob, fail, idsOf, lease, leaseOne, newQueue, SWEEP_OFTEN } from '../kit.js';
 
@@ -91,8 +91,7 @@ describe('jobs that expire', async () => {
     const leased = await leaseOne(worker, queue, { wait_secs: 20 });
     expect(leased.job.id).toBe(behind);
     await complete(worker, leased);
-    const { checks } = await inspect(database.url);
-    expect(checks.filter(({ violations }) => violations > 0)).toEqual([]);
+    expect(await violationsIn(database)).toEqual([]);
   });
 
   it('copies count the seconds anew, and drop the instant', async () => {

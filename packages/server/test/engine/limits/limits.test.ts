@@ -3,8 +3,8 @@ import { controlClock } from '../../support/clock.js';
 import { cloneDatabase } from '../../support/database.js';
 import { createClient } from '../../support/client.js';
 import { KEY_A, startTestServer } from '../../support/server.js';
-import { inspect } from '../../../src/store/migrations/inspect.js';
 import { until } from '../../support/until.js';
+import { violationsIn } from '../../support/violations.js';
 import { startAnotherServer } from '../another-server.js';
 import { blockLeaseOf } from '../blocking.js';
 import * as kit from '../kit.js';
@@ -419,8 +419,7 @@ describe('limits by key', async () => {
   });
 
   it('leaves no room behind, and nobody who waits for nothing', async () => {
-    const { checks } = await inspect(database.url);
-    expect(checks.filter(({ violations }) => violations > 0)).toEqual([]);
+    expect(await violationsIn(database)).toEqual([]);
   });
 
   it('doctor finds room that nobody holds, and jobs that wait for none', async () => {
@@ -432,8 +431,7 @@ describe('limits by key', async () => {
       database.query(`UPDATE millrace.ready SET later = ${later}, waits_for = ${line} WHERE id = $1`, [admitted]);
     // Back into a line, which nobody was told.
     await put('false', 'limits[1]');
-    const { checks } = await inspect(database.url);
-    const found = checks.filter(({ violations }) => violations > 0);
+    const found = await violationsIn(database);
     expect(found.map(({ check, violations }) => [check, violations])).toEqual([
       ['limit_counts_what_holds_room', 1],
       ['waiting_job_waits_for_room', 1],

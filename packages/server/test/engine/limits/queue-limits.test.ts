@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { inspect } from '../../../src/store/migrations/inspect.js';
 import { controlClock } from '../../support/clock.js';
 import { createClient } from '../../support/client.js';
 import { cloneDatabase } from '../../support/database.js';
 import { KEY_A, startTestServer, WORKER_TOKEN } from '../../support/server.js';
 import { until } from '../../support/until.js';
+import { violationsIn } from '../../support/violations.js';
 import { startAnotherServer } from '../another-server.js';
 import {
   cancel,
@@ -130,7 +130,7 @@ describe('how many jobs of a queue run', () => {
     expect(await lease(worker, queue, many)).toEqual([]);
     await complete(worker, next);
     await leaseOne(worker, queue, { ...many, wait_secs: 20 });
-    expect((await inspect(database.url)).checks.filter(({ violations }) => violations > 0)).toEqual([]);
+    expect(await violationsIn(database)).toEqual([]);
   });
 });
 

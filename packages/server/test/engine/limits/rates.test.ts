@@ -3,8 +3,8 @@ import { controlClock } from '../../support/clock.js';
 import { cloneDatabase } from '../../support/database.js';
 import { createClient } from '../../support/client.js';
 import { KEY_A, startTestServer } from '../../support/server.js';
-import { inspect } from '../../../src/store/migrations/inspect.js';
 import { until } from '../../support/until.js';
+import { violationsIn } from '../../support/violations.js';
 import { startAnotherServer } from '../another-server.js';
 import { suspend } from '../durable/kit.js';
 import * as kit from '../kit.js';
@@ -283,7 +283,7 @@ describe('rates of keys', async () => {
     expect(Date.parse(why.until) - now).toBeLessThan(21_000);
     const expected = { queue, key: 'k', running: 1, limit: null, rate: { ...rate, burst: 1 }, waiting: 2 };
     expect((await a.get(`/api/v1/limits?queue=${queue}`)).body.limits).toMatchObject([expected]);
-    expect((await inspect(database.url)).checks.filter(({ violations }) => violations > 0)).toEqual([]);
+    expect(await violationsIn(database)).toEqual([]);
   });
 
   it.each<[object, string]>([

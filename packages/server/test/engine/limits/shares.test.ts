@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { inspect } from '../../../src/store/migrations/inspect.js';
 import { createClient } from '../../support/client.js';
 import { cloneDatabase } from '../../support/database.js';
 import { startTestServer, TENANT_A, TENANT_B, WORKER_TOKEN } from '../../support/server.js';
 import { until } from '../../support/until.js';
+import { violationsIn } from '../../support/violations.js';
 import { startAnotherServer } from '../another-server.js';
 import { cancel, complete, createJob, createJobs, fail, lease, leaseOne, newQueue, type Leased } from '../kit.js';
 
@@ -35,8 +35,7 @@ const sorted = (queue: string, count: number): Promise<unknown> =>
 const tenants = (leased: readonly Leased[]): string =>
   leased.map(({ job }) => (job.tenant_id === TENANT_A ? 'a' : 'b')).join('');
 const why = async (id: string): Promise<any> => (await a.get(`/api/v1/jobs/${id}/why`)).body;
-const sound = async (): Promise<void> =>
-  expect((await inspect(database.url)).checks.filter(({ violations }) => violations > 0)).toEqual([]);
+const sound = async (): Promise<void> => expect(await violationsIn(database)).toEqual([]);
 
 describe('tenants that take turns', () => {
   it('get one job each, however much one of them has waiting', async () => {

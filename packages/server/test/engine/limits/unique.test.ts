@@ -3,8 +3,8 @@ import { controlClock } from '../../support/clock.js';
 import { cloneDatabase } from '../../support/database.js';
 import { createClient, type Client, type Reply } from '../../support/client.js';
 import { KEY_A, startTestServer } from '../../support/server.js';
-import { inspect } from '../../../src/store/migrations/inspect.js';
 import { until } from '../../support/until.js';
+import { violationsIn } from '../../support/violations.js';
 import { startAnotherServer } from '../another-server.js';
 import * as kit from '../kit.js';
 import { complete, createJob, fail, idsOf, lease, leaseOne, newQueue, SWEEP_OFTEN } from '../kit.js';
@@ -193,8 +193,7 @@ describe('unique jobs', async () => {
     const last = await leaseOne(worker, queue);
     expect(last.job.id).toBe(parked);
     for (const each of [...leased, last]) await complete(worker, each);
-    const { checks } = await inspect(database.url);
-    expect(checks.filter(({ violations }) => violations > 0)).toEqual([]);
+    expect(await violationsIn(database)).toEqual([]);
   });
 
   it('replacing one names its limits anew: their numbers are those of the last create, whenever the first was', async () => {

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
 import { boolArray, int4Array, jsonArray, textArray, uuidArray } from '../../../src/store/arrays.js';
 import { loadStatements, type Statement } from '../../../src/store/sql.js';
-import { cloneDatabase } from '../../support/database.js';
+import { oneDatabase } from '../../support/database.js';
 import { lockWaits } from '../../support/lock-waits.js';
 
 const { settle_bundled } = loadStatements('outcomes/settle.sql');
@@ -16,7 +16,7 @@ const run = (client: pg.Client, { text, values }: Statement): Promise<pg.QueryRe
  * Two statements that need the same bundles must not wait for each other, so each locks them in the order of their key.
  */
 describe('a statement that waits for the first of its bundles', async () => {
-  const database = await cloneDatabase();
+  const database = await oneDatabase();
   const clients: pg.Client[] = [];
   afterAll(async () => {
     for (const client of clients) await client.end();

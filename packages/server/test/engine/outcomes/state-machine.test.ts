@@ -10,7 +10,7 @@ import { engineMetrics } from '../../../src/wiring/engine-metrics.js';
 import { Database } from '../../../src/store/connection/database.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
 import { controlClock } from '../../support/clock.js';
-import { cloneDatabase } from '../../support/database.js';
+import { oneDatabase } from '../../support/database.js';
 import { connectionOf } from '../../support/pooled.js';
 import { newQueue } from '../kit.js';
 
@@ -26,7 +26,7 @@ interface Subject {
 
 /** Checks the SQL against the table in domain/job-state.ts. No loops run here, so nothing interferes with the test. */
 describe('the state machine of a job', async () => {
-  const database = await cloneDatabase();
+  const database = await oneDatabase();
   const clock = await controlClock(database);
   const metrics = new Metrics();
   const db = new Database({ ...connectionOf(database.url), maxConnections: 4, logger: pino({ level: 'silent' }) });

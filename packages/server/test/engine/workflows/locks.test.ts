@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
-import { useTestServer } from '../../support/server.js';
+import { TENANT_A, useTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { chain, completeJob, workflowsOf, hand, ok, step, type Leased } from './kit.js';
 
@@ -15,7 +15,7 @@ describe('a workflow that somebody has locked', async () => {
 
   /** Holds the lock that every ending takes, while `body` runs. */
   async function holding<T>(id: string, body: (holder: number) => Promise<T>): Promise<T> {
-    const client = new pg.Client({ connectionString: database.url });
+    const client = new pg.Client({ connectionString: database.homeOf(TENANT_A).url });
     await client.connect();
     try {
       await client.query('BEGIN');

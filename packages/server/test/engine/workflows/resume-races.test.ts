@@ -6,6 +6,7 @@ import { blockEndOf } from '../blocking.js';
 import { completeJob, chain, hand, step, workflowsOf } from './kit.js';
 import { expectLegal } from './invariants.js';
 import { usePair } from './pair.js';
+import { TENANT_A } from '../../support/server.js';
 
 /** A resume against everything that could happen to the same workflow at the same moment: one of the two wins. */
 const { one, two, database } = await usePair({ mode: 'api' });
@@ -91,7 +92,7 @@ describe('a resume and', () => {
   });
 
   it.each(['resume', 'retention'] as const)('retention, %s first: one of them takes everything', async (first) => {
-    const db = new Database({ url: database.url, maxConnections: 3, logger: createLogger(SILENT) });
+    const db = new Database({ url: database.homeOf(TENANT_A).url, maxConnections: 3, logger: createLogger(SILENT) });
     const id = await failed();
     const pass = new RetentionPass(db, 1e-9);
     const retain = async (): Promise<void> => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { RetentionPass } from '../../../src/engine/jobs/retention-pass.js';
 import { Database } from '../../../src/store/connection/database.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
-import { useTestServer } from '../../support/server.js';
+import { TENANT_A, useTestServer } from '../../support/server.js';
 import { chain, hand, ok, workflowsOf } from './kit.js';
 
 describe('retention of a workflow that was resumed', async () => {
@@ -17,7 +17,11 @@ describe('retention of a workflow that was resumed', async () => {
     const earlier = await workflows.jobId(id, 'y');
     ok(await a.post(`/api/v1/workflows/${id}/resume`, { context: { again: true } }));
     const db = new Database({
-      ...{ url: database.url, maxConnections: 3, logger: createLogger({ level: 'silent', format: 'json' }) },
+      ...{
+        url: database.homeOf(TENANT_A).url,
+        maxConnections: 3,
+        logger: createLogger({ level: 'silent', format: 'json' }),
+      },
     });
     const clean = async (): Promise<void> => {
       const pass = new RetentionPass(db, 1e-9);

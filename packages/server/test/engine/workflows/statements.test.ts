@@ -8,14 +8,14 @@ import { Database, type Execute } from '../../../src/store/connection/database.j
 import type { TenantRead } from '../../../src/store/lists/list-statements.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
 import { separateSlots } from '../../../src/engine/leases/slots.js';
-import { cloneDatabase } from '../../support/database.js';
+import { oneDatabase } from '../../support/database.js';
 import { connectionOf } from '../../support/pooled.js';
 
 /**
  * How many statements outcomes take, and how much comes back: what must not grow with the square of a workflow's size.
  */
 describe('the cost of outcomes', async () => {
-  const database = await cloneDatabase();
+  const database = await oneDatabase();
   const db = new Database({
     ...connectionOf(database.url),
     maxConnections: 4,

@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { inspect } from '../../../src/store/migrations/inspect.js';
 import { controlClock } from '../../support/clock.js';
 import { createClient } from '../../support/client.js';
 import { cloneDatabase } from '../../support/database.js';
 import { KEY_A, startTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
+import { violationsIn } from '../../support/violations.js';
 import { startAnotherServer } from '../another-server.js';
 import { SWEEP_OFTEN } from '../kit.js';
 import { ok, TERMINAL, workflowsOf } from './kit.js';
@@ -31,8 +31,7 @@ const ended = (id: string): Promise<any> =>
     const workflow = await workflows.get(id);
     return TERMINAL.includes(workflow.status) ? workflow : `it is ${workflow.status}`;
   });
-const sound = async (): Promise<void> =>
-  expect((await inspect(database.url)).checks.filter(({ violations }) => violations > 0)).toEqual([]);
+const sound = async (): Promise<void> => expect(await violationsIn(database)).toEqual([]);
 /** So that neither is always the first. */
 const inTurn = <T>(round: number, one: () => Promise<T>, two: () => Promise<T>): Promise<[T, T]> =>
   round % 2 ? Promise.all([one(), two()]) : Promise.all([two(), one()]).then(([second, first]) => [first, second]);

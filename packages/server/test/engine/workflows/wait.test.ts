@@ -2,14 +2,14 @@ import { WAITS_QUEUE, WORKFLOW_MAX_WAITS } from '@millrace/contract';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Waits } from '../../../src/engine/durable/waits.js';
 import { Database } from '../../../src/store/connection/database.js';
-import { inspect } from '../../../src/store/migrations/inspect.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
 import { controlClock } from '../../support/clock.js';
 import { createClient } from '../../support/client.js';
 import { cloneDatabase } from '../../support/database.js';
 import { connectionOf } from '../../support/pooled.js';
-import { KEY_A, startTestServer } from '../../support/server.js';
+import { KEY_A, startTestServer, TENANT_A } from '../../support/server.js';
 import { until } from '../../support/until.js';
+import { violationsIn } from '../../support/violations.js';
 import { startAnotherServer } from '../another-server.js';
 import { SWEEP_OFTEN } from '../kit.js';
 import { hand, ok, step, workflowsOf } from './kit.js';
@@ -144,7 +144,7 @@ describe('a step that waits', () => {
     const stored = (workflow: string): Promise<unknown[]> =>
       database.query('SELECT FROM millrace.signals WHERE workflow_id = $1', [workflow]);
     // What a process does every few minutes.
-    const db = new Database({ ...connectionOf(database.url), maxConnections: 1, logger: silent });
+    const db = new Database({ ...connectionOf(database.homeOf(TENANT_A).url), maxConnections: 1, logger: silent });
     await new Waits(db, { untaken: () => undefined }).forget();
     await db.close();
     expect([(await stored(id)).length, (await stored(running)).length]).toEqual([0, 1]);
@@ -180,7 +180,7 @@ describe('a step that waits', () => {
     await signal(id, 'approved', { value: 1 });
     await ended(id);
     expect((await a.get(`/api/v1/jobs/${job}/attempts`)).body.attempts).toHaveLength(1);
-    expect((await inspect(database.url)).checks.filter(({ violations }) => violations > 0)).toEqual([]);
+    expect(await violationsIn(database)).toEqual([]);
   });
 });
 
