@@ -118,6 +118,47 @@ describe('a list that is read again', () => {
     await createJob(a, newQueue());
   });
 
+  it('is checked in full before anything is done with any database of it', async () => {
+    const { source, cells } = await single();
+    const { server, a, b, admin } = await serve(cells);
+    await Promise.all([a, b].map((client) => createJob(client, newQueue())));
+    const empty = await oneDatabase();
+    const target = await split(source);
+    const cut = { first: 60_000, last: EVERY_BUCKET.last };
+    const middle = { first: at, last: cut.first - 1 };
+    const refused = async (
+      list: readonly TestDatabase[],
+      ranges: readonly BucketRange[],
+      why: string,
+    ): Promise<void> => {
+      writeList(cells.file, list, ranges);
+      await expect(server.reloadCells()).rejects.toThrow(why);
+      expect((await admin.get('/ready')).body.cells).toBeUndefined();
+    };
+    // The right ones come first each time.
+    await refused([source, target, empty], [keeps, gives, cut], 'c2');
+    await refused([source, empty], [keeps, gives], 'cell c2: the database is empty, while others are in use');
+    const held = `the database holds the buckets ${at}-65535, and is listed with ${at}-59999`;
+    await refused([source, target, empty], [keeps, middle, cut], `cell c2: ${held}`);
+    const nowhere = { ...empty, url: 'postgres://nobody@127.0.0.1:9/nothing' };
+    await refused([source, nowhere], [keeps, gives], 'cell c2');
+    const low = { first: 0, last: cut.first - 1 };
+    await refused([source, target], [low, cut], `cell c1: the database holds the buckets 0-${at - 1}`);
+    await refused([target, source], [keeps, gives], `cell c1: the database holds the buckets ${at}-65535`);
+    expect(await empty.query('SELECT first_bucket, last_bucket FROM millrace.cell')).toEqual([
+      { first_bucket: 0, last_bucket: EVERY_BUCKET.last },
+    ]);
+    // Fails if a connection is left.
+    await empty.drop();
+
+    writeList(cells.file, [source, target], [keeps, gives]);
+    await server.reloadCells();
+    await until(async () =>
+      (await Promise.all([a, b].map((c) => c.get('/api/v1/jobs')))).every((r) => r.status === 200),
+    );
+    for (const client of [a, b]) await createJob(client, newQueue());
+  });
+
   it('takes the jobs in hand of the pool along', async () => {
     const { source, cells } = await single();
     const ends: (() => void)[] = [];
