@@ -50,7 +50,16 @@ afterAll(async () => {
   await cells.drop();
 });
 
+const upInMetrics = async (): Promise<string[]> => {
+  const page = await (await fetch(`${server.metricsUrl}/metrics`)).text();
+  return page.split('\n').filter((line) => line.startsWith('millrace_cell_up{'));
+};
+
 describe('while one of two databases is away, operators', () => {
+  it('see in the metrics which', async () => {
+    expect(await upInMetrics()).toEqual(['millrace_cell_up{cell="c1"} 1', 'millrace_cell_up{cell="c2"} 0']);
+  });
+
   it.each(['overview', 'queues', 'tenants', 'workers', 'series', 'limits', 'audit'])(
     'read %s of the other, and are told which is missing',
     async (what) => {
@@ -88,5 +97,6 @@ describe('while one of two databases is away, operators', () => {
     });
     expect(again.headers.get('etag')).not.toBe(tag);
     expect((await server.admin.get('/api/v1/admin/tenants')).body.tenants).toHaveLength(2);
+    expect(await upInMetrics()).toEqual(['millrace_cell_up{cell="c1"} 1', 'millrace_cell_up{cell="c2"} 1']);
   });
 });

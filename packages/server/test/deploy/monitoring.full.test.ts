@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { readRepositoryFile, repositoryFile } from '../docs/generated.js';
 import { createJob, waitFor } from '../engine/kit.js';
 import { useApplicationDatabase } from '../relay/kit.js';
+import { cloneCells } from '../support/cells.js';
 import { KEY_A, useTestServer } from '../support/server.js';
 import { namesIn, unknownNames } from './metric-names.js';
 import { programOr } from './tools.js';
@@ -17,7 +18,14 @@ const server = await useTestServer({ config: { outbox: application.url, outboxTo
 // Some series appear with their first event.
 await waitFor(server.a, await createJob(server.a, 'default', { task_name: 'echo' }), 'completed');
 await createJob(server.a, 'waiting', { task_name: 'nobody' });
-const page = await (await fetch(`${server.metricsUrl}/metrics`)).text();
+// And some are those of several databases.
+const onCells = await cloneCells(2);
+afterAll(() => onCells.drop());
+const over = await useTestServer({ database: onCells, config: { mode: 'api' } });
+const pages = await Promise.all(
+  [server, over].map(async ({ metricsUrl }) => (await fetch(`${metricsUrl}/metrics`)).text()),
+);
+const page = pages.join('');
 
 interface Rule {
   readonly alert: string;
