@@ -116,6 +116,8 @@ interface HandoverOptions {
 interface Parts {
   readonly keeps: BucketRange | null;
   readonly gives: BucketRange;
+  /** Where the list says that the new cell is; null: it does not. */
+  readonly targetUrl: string | null;
   /** The list once it is done. */
   readonly next: (url: string) => readonly CellAddress[];
 }
@@ -123,23 +125,41 @@ interface Parts {
 export async function split(invocation: Invocation): Promise<number> {
   const { options, args } = parse(specs.cellsSplit, invocation.argv);
   return handedOver(invocation, args[0]!, options, (cells, cell) => {
-    const { first, last } = cell.range;
-    const at = options.at === undefined ? Math.floor((first + last + 1) / 2) : bucketOf(options.at);
-    if (at <= first || at > last)
-      throw new Misuse(`--at must be within ${rangeText(cell.range)}, and leave something on both sides`);
     const name = options.name ?? '';
     if (name === '') throw new Misuse('--name must say what the new cell is called');
-    if (cells.some((other) => other.name === name)) throw new Misuse('--name is the name of another cell');
-    const [keeps, gives] = [
-      { first, last: at - 1 },
-      { first: at, last },
-    ];
-    const both = (url: string): CellAddress[] => [
-      { ...cell, range: keeps },
-      { name, range: gives, url, pooler: 'none', directUrl: null },
-    ];
-    return { keeps, gives, next: (url) => cells.flatMap((other) => (other === cell ? both(url) : [other])) };
+    const at = options.at === undefined ? null : bucketOf(options.at);
+    const listed = cells.find((other) => other.name === name);
+    return listed === undefined ? partsOf(cells, cell, name, at) : listedParts(cells, cell, listed, at);
   });
+}
+
+function partsOf(cells: readonly CellAddress[], cell: CellAddress, name: string, given: number | null): Parts {
+  const { first, last } = cell.range;
+  const at = given ?? Math.floor((first + last + 1) / 2);
+  if (at <= first || at > last)
+    throw new Misuse(`--at must be within ${rangeText(cell.range)}, and leave something on both sides`);
+  const [keeps, gives] = [
+    { first, last: at - 1 },
+    { first: at, last },
+  ];
+  const both = (url: string): CellAddress[] => [
+    { ...cell, range: keeps },
+    { name, range: gives, url, pooler: 'none', directUrl: null },
+  ];
+  const next = (url: string): CellAddress[] => cells.flatMap((other) => (other === cell ? both(url) : [other]));
+  return { keeps, gives, targetUrl: null, next };
+}
+
+/** The list is the new one already: the split was begun before. Its databases say whether that is so. */
+function listedParts(
+  cells: readonly CellAddress[],
+  { range: keeps }: CellAddress,
+  { name, range: gives, url, directUrl }: CellAddress,
+  at: number | null,
+): Parts {
+  if (gives.first !== keeps.last + 1) throw new Misuse('--name is the name of another cell');
+  if (at !== null && at !== gives.first) throw new Misuse(`--at is not where ${name} begins in the list`);
+  return { keeps, gives, targetUrl: directUrl ?? url, next: () => cells };
 }
 
 export async function move(invocation: Invocation): Promise<number> {
@@ -147,6 +167,7 @@ export async function move(invocation: Invocation): Promise<number> {
   return handedOver(invocation, args[0]!, options, (cells, cell) => ({
     keeps: null,
     gives: cell.range,
+    targetUrl: null,
     next: (url) => cells.map((other) => (other === cell ? { ...cell, url, pooler: 'none', directUrl: null } : other)),
   }));
 }
@@ -160,7 +181,7 @@ async function handedOver(
   { env, io }: Invocation,
   name: string,
   options: HandoverOptions,
-  partsOf: (cells: readonly CellAddress[], cell: CellAddress) => Parts,
+  partsIn: (cells: readonly CellAddress[], cell: CellAddress) => Parts,
 ): Promise<number> {
   const cells = listAt(options.cells, env);
   const cell = cellCalled(name, cells);
@@ -170,8 +191,8 @@ async function handedOver(
     await io.print('called off: the cell serves all of its tenants; discard the standby if it was promoted');
     return EXIT.ok;
   }
-  const { keeps, gives, next } = partsOf(cells, cell);
-  const targetUrl = targetOf(options.to, env);
+  const { keeps, gives, targetUrl: listed, next } = partsIn(cells, cell);
+  const targetUrl = targetOf(options.to ?? env.MILLRACE_TARGET_URL ?? listed ?? '');
   if (options.list !== undefined) writeFileSync(options.list, cellListText(next(targetUrl)), { mode: 0o600 });
   await handOver({ sourceUrl, targetUrl, keeps, gives, promotes: options.promote, tell: (line) => io.print(line) });
   return EXIT.ok;
@@ -183,8 +204,7 @@ function cellCalled(name: string, cells: readonly CellAddress[]): CellAddress {
   return cell;
 }
 
-function targetOf(given: string | undefined, env: NodeJS.ProcessEnv): string {
-  const url = given ?? env.MILLRACE_TARGET_URL ?? '';
+function targetOf(url: string): string {
   if (url === '') throw new Misuse('--to or MILLRACE_TARGET_URL must say where the standby is');
   if (!/^postgres(ql)?:\/\//.test(url)) throw new Misuse('--to must be a postgres:// URL');
   return url;

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { cloneDatabase, emptyDatabase } from '../../../server/test/support/database.js';
+import { cloneDatabase, copyDatabase, emptyDatabase } from '../../../server/test/support/database.js';
 import { callMillrace, type Outcome } from '../support/cli.js';
 
 /** The commands about a list of databases. The handover itself is tested in packages/server and by the fault suite. */
@@ -112,7 +112,8 @@ describe('cells split and move', () => {
       [['split', 'low', '--name', 'b', ...to], '--cells or MILLRACE_CELLS'],
       [['split', 'none', '--name', 'b', '--cells', file, ...to], 'no cell of this name'],
       [['split', 'low', '--cells', file, ...to], '--name must say'],
-      [['split', 'low', '--name', 'high', '--cells', file, ...to], 'the name of another cell'],
+      [['split', 'high', '--name', 'low', '--cells', file, ...to], 'the name of another cell'],
+      [['split', 'low', '--name', 'high', '--at', '50', '--cells', file], '--at is not where high begins'],
       [['split', 'low', '--name', 'b', '--at', '100', '--cells', file, ...to], '--at must be within 0-99'],
       [['split', 'low', '--name', 'b', '--at', 'x', '--cells', file, ...to], '--at must be a bucket'],
       [['split', 'low', '--name', 'b', '--cells', file], '--to or MILLRACE_TARGET_URL'],
@@ -125,8 +126,33 @@ describe('cells split and move', () => {
     const split = await cells('split', 'low', '--name', 'b', '--cells', file, ...to);
     expect(split).toMatchObject({ code: 1 });
     expect(split.stderr).toContain('the target is no standby of the cell');
+    const never = await cells('split', 'low', '--name', 'high', '--cells', file);
+    expect([never.code, never.stderr]).toEqual([1, expect.stringContaining('no handover of the buckets 100-65535')]);
     const abort = await cells('move', 'low', '--cells', file, '--abort');
     expect(abort.stderr).toContain('no handover of this cell is under way');
     expect(await low.query('SELECT state FROM millrace.cell')).toEqual([{ state: 'open' }]);
+  });
+
+  it.each([
+    ['before either half was taken', ''],
+    ['after the first half was taken', `SELECT millrace.take_part(handover, keeps) FROM millrace.cell`],
+  ])('go on with the list that names the new cell already, if interrupted %s', async (_when, further) => {
+    const source = await cloneDatabase();
+    await source.query(`SELECT millrace.close_cell(gen_random_uuid(), int4range(0, 100), int4range(100, 65536))`);
+    const target = await copyDatabase(source);
+    if (further !== '') await source.query(further);
+    const both = [
+      { name: 'a', buckets: '0-99', database_url: source.url },
+      { name: 'b', buckets: '100-65535', database_url: target.url },
+    ];
+    writeFileSync(file, JSON.stringify(both));
+    const next = join(dir, 'next.json');
+    const { code, stdout } = await cells('split', 'a', '--name', 'b', '--cells', file, '--list', next);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/\ndone\n$/)]);
+    expect(JSON.parse(readFileSync(next, 'utf8'))).toMatchObject(both);
+    expect((await cells('status', '--cells', next)).code).toBe(0);
+    // And once more, though nothing is left to be done.
+    expect((await cells('split', 'a', '--name', 'b', '--at', '100', '--cells', file)).code).toBe(0);
+    await Promise.all([source.drop(), target.drop()]);
   });
 });

@@ -94,6 +94,8 @@ class Handover {
     const whole = { first: Math.min(gives.first, keeps?.first ?? gives.first), last: gives.last };
     if (found.state !== 'open' || !found.pruned)
       throw new HandoverError('the cell takes part in another handover; end that one first');
+    if (isSame(found.range, keeps))
+      throw new HandoverError(`no handover of the buckets ${rangeText(gives)} was begun from this cell`);
     if (!isSame(found.range, whole))
       throw new HandoverError(`the cell holds the buckets ${rangeText(found.range)}, and not ${rangeText(whole)}`);
     const copy = await readCell(this.target);
