@@ -27,6 +27,13 @@ describe('the mutants', () => {
     for (const mutant of MUTANTS) expect(rows).toEqual(expect.arrayContaining([...mutant.rows]));
   });
 
+  it('are numbered in the documentation as --only takes them', () => {
+    const page = readFileSync(new URL('../../../docs/reliability.md', import.meta.url), 'utf8');
+    const [, table = ''] = /^### Mutants$([^]*?)^## /m.exec(page) ?? [];
+    const told = [...table.matchAll(/^\| (\d+) \| .+ \| ([\d, ]+) \|$/gm)].map(([, number, rows]) => [number, rows]);
+    expect(told).toEqual(MUTANTS.map(({ rows }, index) => [String(index + 1), rows.join(', ')]));
+  });
+
   it('refuse a patch that changes nothing', () => {
     const patch = { file: 'server/sql/queries/outcomes/settle.sql', find: /no such text/, replace: '' };
     expect(() => patched([patch])).toThrow('does not apply to packages/server/sql/queries/outcomes/settle.sql');

@@ -1,3 +1,4 @@
+import { CELL_MUTANTS } from './cells.js';
 import { DURABLE_MUTANTS } from './durable.js';
 import { LIMIT_MUTANTS } from './limits.js';
 import { pause, type Mutant } from './mutant.js';
@@ -236,4 +237,5 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
   ...DURABLE_MUTANTS,
   ...SCHEDULE_MUTANTS,
   ...LIMIT_MUTANTS,
+  ...CELL_MUTANTS,
 ];
