@@ -70,12 +70,16 @@ function together<R extends pg.QueryResultRow>(answers: readonly (R[] | undefine
     const numbers = values.filter((value) => typeof value === 'number');
     const others = new Set(values.map((value) => (value instanceof Date ? value.getTime() : value)));
     if (numbers.length > 0 && numbers.length === values.length) sum[field] = numbers.reduce((a, b) => a + b, 0);
+    else if (values.length > 0 && values.every(isCount)) sum[field] = String(values.reduce((a, b) => a + Number(b), 0));
     else if (values.every((value) => typeof value === 'boolean')) sum[field] = values.some(Boolean);
     else if (others.size <= 1) sum[field] = values[0] ?? null;
     else return rows;
   }
   return [sum as R];
 }
+
+/** As `count(*)` comes. */
+const isCount = (value: unknown): value is string => typeof value === 'string' && /^\d+$/.test(value);
 
 export function writeList(file: string, cells: readonly TestDatabase[], ranges: readonly BucketRange[]): void {
   const list = cells.map(({ url }, n) => ({ name: `c${n + 1}`, buckets: rangeText(ranges[n]!), database_url: url }));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { cloneDatabase } from '../../support/database.js';
 import type { Client } from '../../support/client.js';
-import { startTestServer } from '../../support/server.js';
+import { startTestServer, TENANT_A } from '../../support/server.js';
 import { createJob, newQueue } from '../kit.js';
 
 const TOKENS = { ada: 'token-of-ada-0d9e1b', nameless: 'token-of-nobody-77ac' };
@@ -144,7 +144,7 @@ describe('what operators did', async () => {
     );
     const queue = newQueue();
     await change(admin, queue, 'pause');
-    const [row] = await database.query<{ n: number }>('SELECT count(*)::int AS n FROM millrace.audit');
+    const [row] = await database.homeOf(TENANT_A).query<{ n: number }>('SELECT count(*)::int AS n FROM millrace.audit');
     expect(row!.n).toBe(AUDIT_KEPT);
     expect((await audit('limit=1')).entries[0]).toMatchObject({ target: queue });
   });

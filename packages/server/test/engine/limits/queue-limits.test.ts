@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { controlClock } from '../../support/clock.js';
 import { createClient } from '../../support/client.js';
-import { cloneDatabase } from '../../support/database.js';
+import { oneDatabase } from '../../support/database.js';
 import { KEY_A, startTestServer, WORKER_TOKEN } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { violationsIn } from '../../support/violations.js';
@@ -23,7 +23,8 @@ import {
 } from '../kit.js';
 
 /** What operators set for whole queues, in two processes on one database whose clock moves when it is told to. */
-const database = await cloneDatabase();
+// Settings of queues hold for each database by itself (docs/scaling.md).
+const database = await oneDatabase();
 const clock = await controlClock(database);
 await clock.freeze();
 /** Ends those that run, in the order in which they began; and how many there were at most. */

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { createClient } from '../../support/client.js';
-import { cloneDatabase } from '../../support/database.js';
+import { oneDatabase } from '../../support/database.js';
 import { startTestServer, TENANT_A, TENANT_B, WORKER_TOKEN } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { violationsIn } from '../../support/violations.js';
@@ -8,7 +8,8 @@ import { startAnotherServer } from '../another-server.js';
 import { cancel, complete, createJob, createJobs, fail, lease, leaseOne, newQueue, type Leased } from '../kit.js';
 
 /** Queues whose tenants take turns, in two processes on one database. */
-const database = await cloneDatabase();
+// Settings of queues hold for each database by itself (docs/scaling.md).
+const database = await oneDatabase();
 const server = await startTestServer({ database, config: { mode: 'api' } });
 const other = await startAnotherServer(database, { mode: 'api' });
 const { a, b, worker, admin } = server;
