@@ -125,8 +125,10 @@ function jobsOver({ cells, ofTenant, ofId, whileHere }: Doors, map: CellMap): Jo
       }
       const own = query.ids.filter(isOwn);
       const found = own.length === 0 ? NONE : await home.waitForMany(tenant, { ...query, ids: own }, signal);
-      const missing = new Set([...found.missing, ...others]);
-      return { ...found, missing: query.ids.filter((id) => missing.has(id)) };
+      const keyOf = (id: string): string => (isUuid(id) ? id.toLowerCase() : id);
+      const missing = new Set([...found.missing, ...others].map(keyOf));
+      const asked = new Map(query.ids.map((id) => [keyOf(id), id]));
+      return { ...found, missing: [...asked].flatMap(([key, id]) => (missing.has(key) ? id : [])) };
     },
     why: async (tenant, id) => ofId(id).jobs.why(tenant, id),
     queues: async (tenant, query) => ofTenant(tenant).jobs.queues(tenant, query),

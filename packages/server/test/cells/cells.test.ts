@@ -34,6 +34,17 @@ describe('tenants on two databases', () => {
     }
   });
 
+  it('are told once of each id that names none of their jobs, whichever database it leads to', async () => {
+    const suffixes = evenRanges(2).map(({ first }) => first.toString(16).padStart(4, '0'));
+    const unknown = suffixes.map((bucket) => `019bd0e5-7c58-7a5f-9c0e-${bucket}9f6a0f8f`);
+    for (const client of tenants) {
+      const id = await createJob(client, newQueue());
+      const ids = [unknown[0], id, unknown[1], unknown[0], unknown[1]?.toUpperCase(), unknown[1]];
+      const { body } = await client.post('/api/v1/jobs/wait', { job_ids: ids, wait_secs: 0 });
+      expect(body).toEqual({ ended: [], pending: [id], missing: unknown });
+    }
+  });
+
   it('are served by one worker, which reports to whichever holds the job', async () => {
     const queue = newQueue();
     const ids = await Promise.all(tenants.map((client) => createJob(client, queue)));

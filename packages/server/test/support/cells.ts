@@ -71,7 +71,8 @@ function together<R extends pg.QueryResultRow>(answers: readonly (R[] | undefine
     const others = new Set(values.map((value) => (value instanceof Date ? value.getTime() : value)));
     if (numbers.length > 0 && numbers.length === values.length) sum[field] = numbers.reduce((a, b) => a + b, 0);
     else if (values.length > 0 && values.every(isCount)) sum[field] = String(values.reduce((a, b) => a + Number(b), 0));
-    else if (values.every((value) => typeof value === 'boolean')) sum[field] = values.some(Boolean);
+    else if (values.length > 0 && values.every((value) => typeof value === 'boolean'))
+      sum[field] = values.some(Boolean);
     else if (others.size <= 1) sum[field] = values[0] ?? null;
     else return rows;
   }
