@@ -50,6 +50,9 @@ const PATHS = {
   minus: 'M3 8h10',
   down: 'M3.6 6l4.4 4.4L12.4 6',
   left: 'M10 3.6 5.6 8l4.4 4.4',
+  right: 'M6 3.6 10.4 8 6 12.4',
+  first: 'M4 3.6v8.8M12 3.6 7.6 8l4.4 4.4',
+  dot: ring(8, 8, 4),
   arrowUp: 'M8 13V3.4M4 7.2l4-4 4 4',
   arrowDown: 'M8 3v9.6M4 8.8l4 4 4-4',
   alert: 'M8 2.2 14.4 13.4H1.6zM8 6.4v3.4M8 11.6h.01',
@@ -69,23 +72,28 @@ const PATHS = {
 export type IconName = keyof typeof PATHS;
 
 /** Those that are areas. */
-const SOLID: ReadonlySet<IconName> = new Set(['play', 'square', 'skip', 'moon']);
+const SOLID: ReadonlySet<IconName> = new Set(['play', 'square', 'skip', 'moon', 'dot']);
 
 interface IconProps {
   readonly name: IconName;
   readonly size?: number;
 }
 
+const classOf = (name: IconName): string => (SOLID.has(name) ? 'icon solid' : 'icon');
+
 /** An icon. What it means is said by the words beside it, or by the label of its button. */
 export const Icon = ({ name, size = 16 }: IconProps): ReactNode => (
-  <svg
-    className={SOLID.has(name) ? 'icon solid' : 'icon'}
-    viewBox="0 0 16 16"
-    width={size}
-    height={size}
-    aria-hidden="true"
-    focusable="false"
-  >
+  <svg className={classOf(name)} viewBox="0 0 16 16" width={size} height={size} aria-hidden="true" focusable="false">
     <path d={PATHS[name]} />
   </svg>
+);
+
+interface DrawnIconProps extends IconProps {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** The same within a drawing, with its upper left corner there: one element instead of two, of a thousand. */
+export const DrawnIcon = ({ name, size = 16, x, y }: DrawnIconProps): ReactNode => (
+  <path className={classOf(name)} transform={`translate(${x} ${y}) scale(${size / 16})`} d={PATHS[name]} />
 );

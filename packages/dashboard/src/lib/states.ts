@@ -6,6 +6,7 @@ import type {
   StepStatus,
   WorkflowStatus,
   WorkflowStep,
+  WorkflowStepDefinition,
 } from '@millrace/contract';
 
 /** Everything that has a state, in one vocabulary: a colour and a shape and a word. */
@@ -40,32 +41,30 @@ export type StateIcon =
 
 interface Look {
   readonly icon: StateIcon;
-  /** The same as a character, where only text can stand. */
-  readonly shape: string;
   readonly tone: Tone;
   readonly word: string;
 }
 
 export const LOOKS: Readonly<Record<AnyState, Look>> = {
-  pending: { icon: 'circle', shape: '○', tone: 'plain', word: 'waiting' },
-  scheduled: { icon: 'clock', shape: '◷', tone: 'plain', word: 'scheduled' },
-  created: { icon: 'circle', shape: '○', tone: 'plain', word: 'created' },
-  running: { icon: 'play', shape: '▸', tone: 'blue', word: 'running' },
-  retrying: { icon: 'again', shape: '↻', tone: 'amber', word: 'retrying' },
-  completed: { icon: 'check', shape: '✓', tone: 'green', word: 'completed' },
-  replayed: { icon: 'again', shape: '↻', tone: 'green', word: 'replayed' },
-  failed: { icon: 'cross', shape: '✗', tone: 'red', word: 'failed' },
-  partially_failed: { icon: 'half', shape: '◪', tone: 'red', word: 'partially failed' },
-  timed_out: { icon: 'cross', shape: '✗', tone: 'red', word: 'timed out' },
-  lease_expired: { icon: 'cross', shape: '✗', tone: 'red', word: 'lease expired' },
-  cancelled: { icon: 'none', shape: '⊘', tone: 'grey', word: 'cancelled' },
-  skipped: { icon: 'skip', shape: '↷', tone: 'grey', word: 'skipped' },
-  unmet: { icon: 'skip', shape: '⤼', tone: 'plain', word: 'skipped: its condition did not hold' },
-  awaiting: { icon: 'moon', shape: '☾', tone: 'violet', word: 'waits for a signal' },
-  released: { icon: 'back', shape: '↩', tone: 'grey', word: 'released' },
-  suspended: { icon: 'moon', shape: '☾', tone: 'violet', word: 'suspended' },
-  stopped: { icon: 'square', shape: '■', tone: 'grey', word: 'stopped' },
-  paused: { icon: 'pause', shape: '‖', tone: 'amber', word: 'paused' },
+  pending: { icon: 'circle', tone: 'plain', word: 'waiting' },
+  scheduled: { icon: 'clock', tone: 'plain', word: 'scheduled' },
+  created: { icon: 'circle', tone: 'plain', word: 'created' },
+  running: { icon: 'play', tone: 'blue', word: 'running' },
+  retrying: { icon: 'again', tone: 'amber', word: 'retrying' },
+  completed: { icon: 'check', tone: 'green', word: 'completed' },
+  replayed: { icon: 'again', tone: 'green', word: 'replayed' },
+  failed: { icon: 'cross', tone: 'red', word: 'failed' },
+  partially_failed: { icon: 'half', tone: 'red', word: 'partially failed' },
+  timed_out: { icon: 'cross', tone: 'red', word: 'timed out' },
+  lease_expired: { icon: 'cross', tone: 'red', word: 'lease expired' },
+  cancelled: { icon: 'none', tone: 'grey', word: 'cancelled' },
+  skipped: { icon: 'skip', tone: 'grey', word: 'skipped' },
+  unmet: { icon: 'skip', tone: 'plain', word: 'skipped: its condition did not hold' },
+  awaiting: { icon: 'moon', tone: 'violet', word: 'waits for a signal' },
+  released: { icon: 'back', tone: 'grey', word: 'released' },
+  suspended: { icon: 'moon', tone: 'violet', word: 'suspended' },
+  stopped: { icon: 'square', tone: 'grey', word: 'stopped' },
+  paused: { icon: 'pause', tone: 'amber', word: 'paused' },
 };
 
 /**
@@ -84,6 +83,15 @@ export function stepState(
   if (status === 'skipped' && by === 'condition') return 'unmet';
   if (status === 'running' && retryAt !== null) return 'retrying';
   return status === 'running' && waits ? 'awaiting' : status;
+}
+
+/** The states of the steps of a workflow by their names. */
+export function stepStates(
+  definitions: readonly WorkflowStepDefinition[],
+  steps: readonly WorkflowStep[],
+): ReadonlyMap<string, AnyState> {
+  const waiting = new Set(definitions.filter(({ wait }) => wait).map(({ name }) => name));
+  return new Map(steps.map((step) => [step.name, stepState(step, waiting.has(step.name))]));
 }
 
 export const hasEnded = (status: string): boolean => ['completed', 'failed', 'cancelled'].includes(status);

@@ -104,6 +104,9 @@ describe.skipIf(!hasBrowser)('jobs in the dashboard', async () => {
     await page.getByRole('table', { name: 'Jobs' }).waitFor();
     const first = await rows(page);
     expect(first).toHaveLength(50);
+    // What stands on buttons comes from the one set of icons, never from a font.
+    for (const name of ['Newest', 'Previous', 'Next', 'live'])
+      expect(await page.getByRole('button', { name, exact: true }).locator('.icon').count()).toBe(1);
     await page.getByRole('button', { name: 'Next' }).click();
     await expect.poll(() => rows(page)).toHaveLength(10);
     await page.reload();

@@ -5,7 +5,8 @@ import { fetchWhole, hasBrowser, seriousFindings, useStage } from '../support/br
 /** What a tenant could write where a text is shown. */
 const PROBE = '<img src=x onerror="window.broken=1"><script>window.broken=1</script>\'"`{{x}}';
 
-/** axe-core looks at every element of a page, several times over. */
+/** A character that stands for an icon, which would look another on each machine. */
+const SYMBOL = /[\u2300-\u23ff\u25a0-\u27bf]/;
 
 describe.skipIf(!hasBrowser)('workflows in the dashboard', async () => {
   const stage = await useStage();
@@ -144,6 +145,14 @@ describe.skipIf(!hasBrowser)('workflows in the dashboard', async () => {
     await becomes(page, 'ask', 'awaiting');
     await becomes(page, 'large', 'unmet');
     await becomes(page, 'try', 'retrying');
+    // Each has an icon of its own, the same in the graph and among the bars.
+    const names = ['ask', 'large', 'try'];
+    const icons = await Promise.all(names.map((name) => box(page, name).locator('.icon').getAttribute('d')));
+    expect(new Set(icons).size).toBe(names.length);
+    const bar = (name: string) => page.locator('.bars button', { hasText: new RegExp(`^ ?${name},`) });
+    const ofBars = await Promise.all(names.map((name) => bar(name).locator('.icon path').getAttribute('d')));
+    expect(ofBars).toEqual(icons);
+    expect(await page.locator('main').textContent()).not.toMatch(SYMBOL);
     await box(page, 'large').click();
     await page.locator('.state').getByText('skipped: its condition did not hold').waitFor();
     await box(page, 'try').click();

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { useAddress } from '../../lib/routing.js';
+import { Icon } from '../icon.js';
 
 interface PagerProps {
   readonly page: { readonly has_more?: boolean; readonly next_cursor?: string; readonly prev_cursor?: string };
@@ -20,7 +21,7 @@ export function Pager({ page, first = 'Newest' }: PagerProps): ReactNode {
         disabled={cursor === undefined}
         onClick={() => setAddress({ cursor: undefined })}
       >
-        ⇤ {first}
+        <Icon name="first" size={14} /> {first}
       </button>
       <button
         type="button"
@@ -28,7 +29,7 @@ export function Pager({ page, first = 'Newest' }: PagerProps): ReactNode {
         disabled={cursor === undefined || page.prev_cursor === undefined}
         onClick={() => setAddress({ cursor: page.prev_cursor })}
       >
-        ← Previous
+        <Icon name="left" size={14} /> Previous
       </button>
       <button
         type="button"
@@ -36,7 +37,7 @@ export function Pager({ page, first = 'Newest' }: PagerProps): ReactNode {
         disabled={next === undefined}
         onClick={() => setAddress({ cursor: next })}
       >
-        Next →
+        Next <Icon name="right" size={14} />
       </button>
     </nav>
   );

@@ -3,6 +3,7 @@ import { useState, type ReactNode } from 'react';
 import { change, type Change } from '../../api/client.js';
 import { refreshWithout, useRead } from '../../api/hooks.js';
 import { Confirm } from '../../components/dialogs/confirm.js';
+import { Icon } from '../../components/icon.js';
 import { RawJson } from '../../components/json/json.js';
 import { ErrorNote, Loaded } from '../../components/notes.js';
 import { Facts, Panel } from '../../components/page.js';
@@ -148,7 +149,7 @@ function DetailActions({ cron, onEdit, onClose }: Pick<DetailsProps, 'cron' | 'o
         </>
       )}
       <button type="button" className="button small quiet" aria-label="Close the schedule" onClick={onClose}>
-        ✕
+        <Icon name="close" />
       </button>
       {isDeleting && (
         <Confirm

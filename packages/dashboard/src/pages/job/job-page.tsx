@@ -2,6 +2,7 @@ import type { Attempt, Attempts, Checkpoints, Job, Why } from '@millrace/contrac
 import { useMemo, useRef, type ReactNode } from 'react';
 import { isMissing, POLL_MS, useRead } from '../../api/hooks.js';
 import { CopyButton } from '../../components/copy.js';
+import { Icon } from '../../components/icon.js';
 import { RawJson } from '../../components/json/json.js';
 import { JobLink, Link, QueueLink, WorkerLink, WorkflowLink } from '../../components/links.js';
 import { ErrorNote, Loading } from '../../components/notes.js';
@@ -124,8 +125,7 @@ function JobView({ job, text, progress }: JobViewProps): ReactNode {
       )}
       {job.error_message !== null && attempts.data === undefined && (
         <div className="note tone-red">
-          <span aria-hidden="true">✗ </span>
-          <span className="sentence">{job.error_message}</span>
+          <Icon name="cross" size={14} /> <span className="sentence">{job.error_message}</span>
         </div>
       )}
       {running !== 'null' && <ProgressPanel text={running} />}

@@ -7,13 +7,13 @@ import { go, useAddress } from '../../lib/routing.js';
 
 const STATES: readonly (readonly [string, string])[] = [
   ['pending,running,retrying', 'not ended'],
-  ['waiting', '○ waiting'],
-  ['scheduled', '◷ scheduled'],
-  ['running', '▸ running'],
-  ['retrying', '↻ retrying'],
-  ['completed', '✓ completed'],
-  ['failed', '✗ failed'],
-  ['cancelled', '⊘ cancelled'],
+  ['waiting', 'waiting'],
+  ['scheduled', 'scheduled'],
+  ['running', 'running'],
+  ['retrying', 'retrying'],
+  ['completed', 'completed'],
+  ['failed', 'failed'],
+  ['cancelled', 'cancelled'],
   ['completed,failed,cancelled', 'ended'],
 ];
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

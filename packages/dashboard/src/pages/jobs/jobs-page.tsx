@@ -102,7 +102,8 @@ const LiveButton = ({ live, isSelecting, onClick }: LiveButtonProps): ReactNode 
     onClick={onClick}
     title={live ? 'Refreshes every two seconds' : 'Does not refresh'}
   >
-    {!live ? '‖ paused' : isSelecting ? '‖ waits for the selection' : '● live'}
+    <Icon name={live && !isSelecting ? 'dot' : 'pause'} size={14} />
+    {!live ? 'paused' : isSelecting ? 'waits for the selection' : 'live'}
   </button>
 );
 
@@ -111,7 +112,8 @@ function NewRows({ list, live }: { readonly list: LiveList; readonly live: boole
   if (list.fresh === 0) {
     return (
       <span className="quiet">
-        {live ? 'Newest first. New jobs are counted here until you ask for them.' : 'Newest first.'}
+        Newest first.
+        {live && <span className="if-roomy"> New jobs are counted here until you ask for them.</span>}
       </span>
     );
   }
@@ -173,5 +175,9 @@ function NoJobs({ isFiltered, more }: { readonly isFiltered: boolean; readonly m
   if (more) return <Empty>Nothing found so far.</Empty>;
   if (isFiltered) return <Empty>No job matches these filters.</Empty>;
   const body = '{"task_name":"echo","payload":{"hello":"world"}}';
-  return <Empty curl={curlOf({ method: 'POST', path: '/jobs', body })}>There are no jobs yet. This creates one:</Empty>;
+  return (
+    <Empty icon="jobs" title="No job yet" curl={curlOf({ method: 'POST', path: '/jobs', body })}>
+      A job is a task, its payload and a queue. This creates one that every server knows how to run:
+    </Empty>
+  );
 }

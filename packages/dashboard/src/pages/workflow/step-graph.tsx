@@ -1,10 +1,10 @@
 import type { WorkflowStep, WorkflowStepDefinition } from '@millrace/contract';
 import { memo, useMemo, useRef, type MouseEvent, type ReactNode } from 'react';
-import { Icon } from '../../components/icon.js';
+import { DrawnIcon, Icon } from '../../components/icon.js';
 import { Panel } from '../../components/page.js';
 import { pathOf } from '../../lib/graph/layout.js';
 import { plural } from '../../lib/format.js';
-import { LOOKS, stepState, type AnyState } from '../../lib/states.js';
+import { LOOKS, type AnyState } from '../../lib/states.js';
 import { useDragScroll } from './drag-scroll.js';
 import { BOX, MARGIN, useDrawing, type Drawing } from './drawing.js';
 import { GraphMap } from './graph-map.js';
@@ -13,6 +13,7 @@ import { useView, type View } from './use-view.js';
 interface StepGraphProps {
   readonly definitions: readonly WorkflowStepDefinition[];
   readonly steps: readonly WorkflowStep[];
+  readonly states: ReadonlyMap<string, AnyState>;
   readonly critical: ReadonlySet<string>;
   /** The critical path stands out, the rest steps back. */
   readonly isPathShown: boolean;
@@ -28,13 +29,8 @@ const NAME_MAX = 22;
  * boxes; each box is drawn again only if its own step has changed.
  */
 export function StepGraph(props: StepGraphProps): ReactNode {
-  const { definitions, steps, critical, isPathShown, onShowPath, selected, onSelect } = props;
+  const { definitions, steps, states, critical, isPathShown, onShowPath, selected, onSelect } = props;
   const drawing = useDrawing(definitions);
-  const waiting = useMemo(() => waitingIn(definitions), [definitions]);
-  const states = useMemo(
-    () => new Map(steps.map((step) => [step.name, stepState(step, waiting.has(step.name))])),
-    [steps, waiting],
-  );
   const failed = useFailed(steps);
   const frame = useRef<HTMLDivElement>(null);
   useDragScroll(frame);
@@ -147,9 +143,7 @@ const Edges = memo(function Edges({ drawing, critical, failed }: EdgesProps): Re
   return KINDS.map((kind, index) => <path key={kind} className={kind} d={paths[index]} />);
 });
 
-/** The names of steps that wait for a signal instead of running a task. */
-const waitingIn = (definitions: readonly WorkflowStepDefinition[]): ReadonlySet<string> =>
-  new Set(definitions.filter(({ wait }) => wait).map(({ name }) => name));
+const ICON_PX = 14;
 
 interface BoxProps {
   readonly name: string;
@@ -161,15 +155,13 @@ interface BoxProps {
 }
 
 const Box = memo(function Box({ name, x, y, state, critical, selected }: BoxProps): ReactNode {
-  const { shape, tone, word } = LOOKS[state];
+  const { icon, tone, word } = LOOKS[state];
   const classes = ['node', `tone-${tone}`, critical && 'critical', selected && 'selected'].filter(Boolean).join(' ');
   return (
     <g className={classes} transform={`translate(${x} ${y})`} data-step={name} data-status={state}>
       <title>{`${name}: ${word}`}</title>
       <rect width={BOX.width} height={BOX.height} rx={6} />
-      <text x={10} y={BOX.height / 2} className="shape">
-        {shape}
-      </text>
+      <DrawnIcon name={icon} size={ICON_PX} x={9} y={(BOX.height - ICON_PX) / 2} />
       <text x={28} y={BOX.height / 2}>
         {shortened(name)}
       </text>

@@ -1,8 +1,9 @@
-import type { StepStatus, Workflow, WorkflowStep } from '@millrace/contract';
+import type { Workflow } from '@millrace/contract';
 import { memo, useDeferredValue, useMemo, type ReactNode } from 'react';
+import { Icon } from '../../components/icon.js';
 import { useNow } from '../../lib/clock.js';
 import { duration } from '../../lib/format.js';
-import { LOOKS } from '../../lib/states.js';
+import { LOOKS, type AnyState } from '../../lib/states.js';
 import type { BarTimes } from './times.js';
 import { hasWorkflowEnded } from './use-workflow.js';
 
@@ -12,16 +13,15 @@ const AT_FIRST = 40;
 interface TimeBarsProps {
   readonly workflow: Workflow;
   readonly times: readonly BarTimes[];
-  readonly steps: readonly WorkflowStep[];
+  readonly states: ReadonlyMap<string, AnyState>;
   readonly critical: ReadonlySet<string>;
   readonly selected: string | undefined;
   readonly onSelect: (name: string) => void;
 }
 
 /** One bar per step, on one scale: where the time went. Also the list by which the keyboard reaches each step. */
-export function TimeBars({ workflow, times, steps, critical, selected, onSelect }: TimeBarsProps): ReactNode {
+export function TimeBars({ workflow, times, states, critical, selected, onSelect }: TimeBarsProps): ReactNode {
   const now = useNow();
-  const statuses = useMemo(() => new Map(steps.map(({ name, status }) => [name, status])), [steps]);
   const rows = useMemo(
     () => [...times].sort((one, other) => (one.startedAt ?? Infinity) - (other.startedAt ?? Infinity) || 0),
     [times],
@@ -37,7 +37,7 @@ export function TimeBars({ workflow, times, steps, critical, selected, onSelect 
         <Bar
           key={row.name}
           name={row.name}
-          status={statuses.get(row.name) ?? 'pending'}
+          status={states.get(row.name) ?? 'pending'}
           {...spanOf(row, begin, end, scale)}
           critical={critical.has(row.name)}
           selected={row.name === selected}
@@ -72,7 +72,7 @@ interface Span {
 
 interface BarProps extends Span {
   readonly name: string;
-  readonly status: StepStatus;
+  readonly status: AnyState;
   readonly critical: boolean;
   readonly selected: boolean;
   readonly onSelect: (name: string) => void;
@@ -82,13 +82,13 @@ const percent = (thousandths: number): string => `${thousandths / 10}%`;
 
 const Bar = memo(function Bar(props: BarProps): ReactNode {
   const { name, status, wait, from, to, ms, critical, selected, onSelect } = props;
-  const { shape, tone, word } = LOOKS[status];
+  const { icon, tone, word } = LOOKS[status];
   const classes = ['bar', `tone-${tone}`, critical && 'critical'].filter(Boolean).join(' ');
   return (
     <li>
       <button type="button" className={classes} aria-pressed={selected} onClick={() => onSelect(name)}>
         <span className="bar-name">
-          <span aria-hidden="true">{shape}</span> <span className="cut">{name}</span>
+          <Icon name={icon} size={14} /> <span className="cut">{name}</span>
           <span className="visually-hidden">, {word}</span>
         </span>
         <span className="bar-track" aria-hidden="true">

@@ -16,6 +16,7 @@ import { useNow } from '../../lib/clock.js';
 import { duration } from '../../lib/format.js';
 import { criticalPath } from '../../lib/graph/critical-path.js';
 import { memberText } from '../../lib/json/spans.js';
+import { stepStates } from '../../lib/states.js';
 import { useMayWrite } from '../../session/session.js';
 import { isResumable, ResumeDialog } from './resume-dialog.js';
 import { StepGraph } from './step-graph.js';
@@ -82,6 +83,7 @@ function WorkflowView({ live, isLive }: { readonly live: LiveWorkflow; readonly 
   };
   const context = useMemo(() => memberText(text, 'context') ?? '{}', [text]);
   const metadata = useMemo(() => memberText(text, 'metadata') ?? '{}', [text]);
+  const states = useMemo(() => stepStates(workflow.steps, steps), [workflow.steps, steps]);
   const counts = useMemo(() => countSteps(steps), [steps]);
   return (
     <Page
@@ -95,7 +97,7 @@ function WorkflowView({ live, isLive }: { readonly live: LiveWorkflow; readonly 
               critical path {duration(path.ms)}
             </span>
           )}
-          {isLive && !ended && <span className="tag">live</span>}
+          {isLive && !ended && <span className="tag tone-green">live</span>}
         </>
       }
       actions={<Actions live={live} />}
@@ -105,6 +107,7 @@ function WorkflowView({ live, isLive }: { readonly live: LiveWorkflow; readonly 
         <StepGraph
           definitions={workflow.steps}
           steps={steps}
+          states={states}
           critical={critical}
           isPathShown={isPathShown !== undefined}
           onShowPath={(isShown) => setAddress({ path: isShown ? 'critical' : undefined }, { replace: true })}
@@ -115,7 +118,7 @@ function WorkflowView({ live, isLive }: { readonly live: LiveWorkflow; readonly 
           <TimeBars
             workflow={workflow}
             times={times}
-            steps={steps}
+            states={states}
             critical={critical}
             selected={selected}
             onSelect={select}
