@@ -33,7 +33,7 @@ interface EmptyProps {
   readonly icon?: IconName;
   /** What it would be good for. */
   readonly children: ReactNode;
-  /** The command that makes the first one. */
+  /** What makes the first one, to copy: a command, or a line of code. */
   readonly curl?: string;
 }
 

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterEach, describe, expect, test } from 'vitest';
-import { startTestServer } from '../../../server/test/support/server.js';
+import { KEY_B, startTestServer } from '../../../server/test/support/server.js';
 import { hasBrowser, seriousFindings, useStage } from '../support/browser.js';
 
 const STEP_SECS = 15;
@@ -243,6 +243,24 @@ describe.skipIf(!hasBrowser)('the overview of the dashboard', async () => {
     go();
     await page.getByText('No queue yet').waitFor();
     expect(await page.getByLabel('Command').textContent()).toContain('"config":{"queue":"mail"}');
+  });
+
+  test.each([
+    ['/', 'No job is waiting or running', '"task_name":"echo"'],
+    ['/jobs', 'No job yet', '"task_name":"echo"'],
+    ['/workflows', 'No workflow yet', '"depends_on":["reserve"]'],
+    ['/dead-letters', 'No dead letter', '"permanent":true'],
+    ['/queues', 'No queue yet', '"config":{"queue":"mail"}'],
+    ['/cron', 'No schedule yet', '"cron_expr":"0 3 * * *"'],
+    ['/waiting', 'No question', "ctx.waitFor('approval'"],
+    ['/workers', 'No worker yet', '/queues/mail/lease'],
+    ['/operations', 'No bulk operation yet', '"dry_run":true'],
+  ])('%s says what there could be, and has what makes the first one to copy', async (path, title, command) => {
+    const page = await stage.visit(path, { token: KEY_B });
+    const empty = page.locator('.empty').filter({ has: page.locator('b', { hasText: title }) });
+    await empty.locator('.empty-icon .icon').waitFor();
+    expect(await empty.getByLabel('Command').textContent()).toContain(command);
+    await empty.getByRole('button', { name: 'Copy' }).waitFor();
   });
 
   test('the menu has at most seven entries, and the rest in groups', async () => {

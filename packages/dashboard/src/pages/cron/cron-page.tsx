@@ -56,7 +56,9 @@ export default function CronPage(): ReactNode {
       <Loaded read={read} what="Schedules">
         {(page) =>
           page.crons.length === 0 ? (
-            <Empty curl={example()}>There are no schedules yet. This creates one:</Empty>
+            <Empty icon="cron" title="No schedule yet" curl={example()}>
+              A schedule creates a job whenever it is due. This creates one, for three o&apos;clock every night:
+            </Empty>
           ) : (
             <div className="panel">
               <CronTable crons={page.crons} onOpen={(cron) => setAddress({ name: cron.name })} />

@@ -48,13 +48,15 @@ const NoGroups = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode =
     <Empty>No dead letter matches.</Empty>
   ) : (
     <Empty
+      icon="deadLetters"
+      title="No dead letter"
       curl={curlOf({
         method: 'POST',
         path: '/jobs',
         body: JSON.stringify({ task_name: 'fail', payload: { message: 'on purpose', permanent: true } }),
       })}
     >
-      No job has failed for good. This creates one that does:
+      Jobs that have failed for good are kept here, by what went wrong. This creates one that fails:
     </Empty>
   );
 

@@ -49,14 +49,15 @@ export default function OperationsPage(): ReactNode {
             <div className="panel">
               {page.operations.length === 0 ? (
                 <Empty
+                  icon="operations"
+                  title="No bulk operation yet"
                   curl={curlOf({
                     method: 'POST',
                     path: '/operations',
                     body: '{"action":"cancel_jobs","filter":{"queue":"mail"},"dry_run":true}',
                   })}
                 >
-                  There has been no bulk operation yet. Select rows under Jobs or Dead letters to start one. This only
-                  says how many jobs would match:
+                  Select rows under Jobs or Dead letters to start one. This only says how many jobs would match:
                 </Empty>
               ) : (
                 <Table

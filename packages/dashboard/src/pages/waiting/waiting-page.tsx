@@ -24,7 +24,9 @@ export default function WaitingPage(): ReactNode {
           <>
             {page.waits.length === 0 ? (
               <div className="panel">
-                <Empty>No job is asking anything. A handler asks with ctx.waitFor and a question.</Empty>
+                <Empty icon="waiting" title="No question" curl={QUESTION}>
+                  A job can ask a person, and rests until somebody answers here. A handler asks like this:
+                </Empty>
               </div>
             ) : (
               <WaitList waits={page.waits} text={text} />
@@ -36,6 +38,17 @@ export default function WaitingPage(): ReactNode {
     </Page>
   );
 }
+
+const QUESTION = `const answer = await ctx.waitFor('approval', {
+  timeout: '3d',
+  ask: {
+    text: 'Refund 120.00 for order 7?',
+    choices: [
+      { label: 'Approve', value: { approved: true } },
+      { label: 'Refuse', value: { approved: false } },
+    ],
+  },
+});`;
 
 function WaitList({ waits, text }: { readonly waits: readonly Wait[]; readonly text: string }): ReactNode {
   const texts = useMemo(() => elementsOf(membersOf(text).get('waits') ?? '[]'), [text]);

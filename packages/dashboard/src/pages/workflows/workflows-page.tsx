@@ -42,10 +42,7 @@ export default function WorkflowsPage(): ReactNode {
       <Loaded read={read} what="Workflows">
         {(page) =>
           page.workflows.length === 0 ? (
-            <Empty {...(isFiltered ? {} : { curl: example() })}>
-              {isFiltered ? 'No workflow matches.' : 'There are no workflows yet. This creates one:'}
-              {page.searched_to !== undefined && ' The search is not finished: continue with the next page.'}
-            </Empty>
+            <NoWorkflows isFiltered={isFiltered} isCut={page.searched_to !== undefined} />
           ) : (
             <WorkflowTable rows={page.workflows} />
           )
@@ -55,6 +52,18 @@ export default function WorkflowsPage(): ReactNode {
     </Page>
   );
 }
+
+const NoWorkflows = ({ isFiltered, isCut }: { readonly isFiltered: boolean; readonly isCut: boolean }): ReactNode =>
+  isFiltered || isCut ? (
+    <Empty>
+      No workflow matches.
+      {isCut && ' The search is not finished: continue with the next page.'}
+    </Empty>
+  ) : (
+    <Empty icon="workflows" title="No workflow yet" curl={example()}>
+      A workflow is several steps, each a job that begins when those before it have ended. This creates one:
+    </Empty>
+  );
 
 const example = (): string =>
   curlOf({
