@@ -56,7 +56,7 @@ async function work(options: WorkerOptions): Promise<void> {
   let slotFree: () => void = () => undefined;
   while (!signal.aborted) {
     if (busy >= slots) await new Promise<void>((resolve) => (slotFree = resolve));
-    const request = { max_jobs: slots - busy, lease_secs: LEASE_SECS, wait_secs: WAIT_SECS, worker_id: name };
+    const request = { max_jobs: slots - busy, lease_secs: LEASE_SECS, wait_secs: WAIT_SECS, worker_id: name, slots };
     const path = `/queues/${queue}/lease`;
     const { jobs } = await api.call<{ jobs: Leased[] }>('POST', path, JSON.stringify(request));
     for (const job of jobs) {
