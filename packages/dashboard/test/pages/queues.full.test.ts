@@ -31,6 +31,12 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
       .locator('.by-task li', { hasText: 'urgent' })
       .getByText(/^1 running$/)
       .waitFor();
+    // Bars can be compared: all begin at the same place.
+    const bars = await page
+      .locator('.by-task .share')
+      .evaluateAll((all) => all.map((bar) => bar.getBoundingClientRect().left));
+    expect(bars.length).toBeGreaterThanOrEqual(3);
+    expect(new Set(bars).size).toBe(1);
     const next = page.getByRole('table', { name: 'Next jobs' }).locator('[data-row]');
     await expect.poll(() => next.first().getAttribute('data-row')).toBe(soon);
     expect(await next.count()).toBe(4);
@@ -50,6 +56,16 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
     await page.waitForURL('**/ui/admin');
     const row = page.locator('[data-row="held"]');
     await row.getByText('tenant-b').waitFor();
+    // Nothing is cut off: on a usual screen the whole table is in view, on a narrower one it can be scrolled.
+    const frame = page.locator('.table-frame').filter({ has: row });
+    const isWhole = (): Promise<boolean> => frame.evaluate((each) => each.scrollWidth <= each.clientWidth);
+    expect(await isWhole()).toBe(true);
+    await page.setViewportSize({ width: 800, height: 900 });
+    expect(await isWhole()).toBe(false);
+    await frame.evaluate((each) => each.scrollTo({ left: each.scrollWidth }));
+    const { right } = await row.getByRole('button', { name: 'Pause held' }).evaluate((b) => b.getBoundingClientRect());
+    expect(right).toBeLessThanOrEqual(800);
+    await page.setViewportSize({ width: 1280, height: 900 });
     await page.getByRole('table', { name: 'Tenants' }).locator('[data-row="tenant-a"]').waitFor();
     await row.getByRole('button', { name: 'Pause held' }).click();
     const dialog = page.getByRole('dialog', { name: 'Pause held?' });

@@ -59,39 +59,41 @@ export function Table<T>(props: TableProps<T>): ReactNode {
     body.current?.querySelector('[data-at]')?.scrollIntoView({ block: 'nearest' });
   }, [at]);
   return (
-    <table className="table" aria-label={label}>
-      <thead>
-        <tr>
-          {selection !== undefined && (
-            <th className="check">
-              <input type="checkbox" aria-label="Select all" checked={selection.all} onChange={selection.toggleAll} />
-            </th>
-          )}
-          {columns.map(({ key, title, numeric }) => (
-            <th key={key} className={numeric === true ? 'numeric' : undefined} scope="col">
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody ref={body}>
-        {rows.map((row) => {
-          const id = idOf(row);
-          return (
-            <Row
-              key={id}
-              id={id}
-              row={row}
-              columns={columns as readonly Column<unknown>[]}
-              isAt={id === at}
-              className={rowClass?.(row)}
-              isSelected={selection?.has(id)}
-              toggle={selection?.toggle}
-            />
-          );
-        })}
-      </tbody>
-    </table>
+    <div className="table-frame">
+      <table className="table" aria-label={label}>
+        <thead>
+          <tr>
+            {selection !== undefined && (
+              <th className="check">
+                <input type="checkbox" aria-label="Select all" checked={selection.all} onChange={selection.toggleAll} />
+              </th>
+            )}
+            {columns.map(({ key, title, numeric }) => (
+              <th key={key} className={numeric === true ? 'numeric' : undefined} scope="col">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody ref={body}>
+          {rows.map((row) => {
+            const id = idOf(row);
+            return (
+              <Row
+                key={id}
+                id={id}
+                row={row}
+                columns={columns as readonly Column<unknown>[]}
+                isAt={id === at}
+                className={rowClass?.(row)}
+                isSelected={selection?.has(id)}
+                toggle={selection?.toggle}
+              />
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
   );
 }
 

@@ -57,7 +57,7 @@ function Overview({ data }: { readonly data: AdminOverview }): ReactNode {
     ['tenants', <CountFigure of={{ n: tenants, exact: true }} />],
     ['queues', <CountFigure of={{ n: queues, exact: true }} />],
     ['dead letters', <CountFigure of={dead_letters} />],
-    ['oldest waits', age(oldest_pending_age_secs)],
+    ['oldest due', age(oldest_pending_age_secs)],
     ['past retention', age(oldest_past_retention_secs)],
   ];
   return (

@@ -113,11 +113,9 @@ function CardView({ card: { title, tone, figure, before, change, line } }: { rea
   return (
     <div className="tile">
       <span className="quiet">{title}</span>
-      <span className="card-figure">
-        <Changed className="figure" value={figure} />
-        {change !== null && <ChangeMark {...change} />}
-      </span>
+      <Changed className="figure" value={figure} />
       <span className="card-end">
+        {change !== null && <ChangeMark {...change} />}
         <span className="about">{before === null ? 'nothing before' : `before: ${before}`}</span>
       </span>
       <Sparkline values={line} tone={tone} label={`${title}: ${figure}`} isDecoration />
