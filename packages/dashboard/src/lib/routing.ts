@@ -84,6 +84,8 @@ function arrive(top: number | null): void {
   if (path !== view.get().path) route.begin?.(address);
   const page = pages.get(route);
   if (page !== undefined) return view.set({ ...next, page });
+  // The place of the first page is known before its file is there: nobody is told meanwhile that there is none.
+  if (view.get() === NOWHERE) view.set(next);
   const url = location.href;
   const show = (found: Pick<View, 'page' | 'failure'>): void => {
     if (location.href === url) view.set({ ...next, ...found });

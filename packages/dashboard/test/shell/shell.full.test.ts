@@ -38,6 +38,24 @@ describe.skipIf(!hasBrowser)('the shell of the dashboard', async () => {
     await page.getByRole('heading', { name: 'Jobs' }).waitFor();
   });
 
+  test('waits for the file of the page that was asked for, and stays there', async () => {
+    const page = await stage.visit('/admin', { token: ADMIN_TOKEN, alone: true });
+    await page.getByRole('heading', { name: 'All tenants' }).waitFor();
+    let go = (): void => undefined;
+    const held = new Promise<void>((resolve) => (go = resolve));
+    await page.route('**/assets/operators-*.js', async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page.goto(`${server.url}/ui/audit`, { waitUntil: 'commit' });
+    // By then it is known who asks, and which page is meant.
+    await page.locator('nav.menu [aria-current=page]', { hasText: 'Audit' }).waitFor();
+    expect(await page.locator('main').textContent()).toBe('');
+    go();
+    await page.getByRole('heading', { name: 'Audit' }).waitFor();
+    expect(new URL(page.url()).pathname).toBe('/ui/audit');
+  });
+
   test('asks again in place when a JWT expires', async () => {
     const page = await stage.visit('/jobs?queue=mail', {
       token: jwt({ sub: TENANT_A, exp: inSeconds(300) }),
