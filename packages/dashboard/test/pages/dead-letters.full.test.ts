@@ -105,6 +105,15 @@ describe.skipIf(!hasBrowser)('dead letters in the dashboard', async () => {
     const lines = page.getByRole('img', { name: '3 failures of resize, last hour, whatever the error' });
     await expect.poll(() => lines.count()).toBe(2);
     await page.getByRole('img', { name: '1 failure of convert, last hour, whatever the error' }).waitFor();
+    // A group is one line: its buttons stand side by side, and its reason is not broken.
+    await page.setViewportSize({ width: 1000, height: 900 });
+    const row = page.locator('[data-row]', { hasText: 'resize' }).first();
+    const tops = await row
+      .locator('.button')
+      .evaluateAll((all) => all.map((each) => Math.round(each.getBoundingClientRect().top)));
+    expect(tops.length).toBe(2);
+    expect(new Set(tops).size).toBe(1);
+    expect((await row.boundingBox())?.height).toBeLessThan(50);
     // It rises to the top somewhere: a line at the bottom would say that nothing failed.
     expect(await lines.first().locator('path.line').getAttribute('d')).toMatch(/L\d+\.\d 3\.0/);
     expect(asked.sort()).toEqual(['convert', 'resize']);

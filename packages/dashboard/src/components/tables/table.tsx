@@ -12,6 +12,8 @@ export interface Column<T> {
   readonly numeric?: boolean;
   /** Takes what room is left, and is cut. */
   readonly wide?: boolean;
+  /** A few words, which stay on one line. */
+  readonly brief?: boolean;
   /** Not shown as a card's line on narrow screens. */
   readonly hiddenOnCards?: boolean;
 }
@@ -127,7 +129,8 @@ const Row = memo(function Row({ id, row, columns, isAt, className, isSelected, t
   );
 });
 
-const classOf = <T,>({ key, numeric, wide, hiddenOnCards }: Column<T>): string | undefined => {
-  const classes = [numeric && 'numeric', wide && 'wide', hiddenOnCards && 'no-card', key === DO && DO].filter(Boolean);
+const classOf = <T,>({ key, numeric, wide, brief, hiddenOnCards }: Column<T>): string | undefined => {
+  const kinds = [numeric && 'numeric', wide && 'wide', brief && 'brief', hiddenOnCards && 'no-card', key === DO && DO];
+  const classes = kinds.filter(Boolean);
   return classes.length === 0 ? undefined : classes.join(' ');
 };

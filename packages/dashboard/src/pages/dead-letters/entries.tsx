@@ -165,7 +165,7 @@ const COLUMNS: readonly Column<DeadLetter>[] = [
     ),
   },
   { key: 'queue', title: 'Queue', cell: ({ queue_name }) => queue_name },
-  { key: 'reason', title: 'Reason', cell: ({ reason }) => REASONS[reason] },
+  { key: 'reason', title: 'Reason', brief: true, cell: ({ reason }) => REASONS[reason] },
   { key: 'retries', title: 'Retries', numeric: true, cell: ({ retry_count }) => retry_count ?? '–' },
   { key: 'at', title: 'Failed', numeric: true, cell: ({ created_at }) => <Time at={created_at} /> },
 ];

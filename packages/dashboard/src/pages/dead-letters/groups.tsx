@@ -122,7 +122,7 @@ const describing = (scope: Scope): readonly Column<DeadLetterGroup>[] => [
       </Link>
     ),
   },
-  { key: 'reason', title: 'Reason', cell: ({ reason }) => REASONS[reason] },
+  { key: 'reason', title: 'Reason', brief: true, cell: ({ reason }) => REASONS[reason] },
 ];
 
 const WHEN: readonly Column<DeadLetterGroup>[] = [
