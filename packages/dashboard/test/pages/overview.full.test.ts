@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterEach, describe, expect, test } from 'vitest';
-import { KEY_B, startTestServer } from '../../../server/test/support/server.js';
+import { ADMIN_TOKEN, KEY_B, startTestServer } from '../../../server/test/support/server.js';
 import { hasBrowser, seriousFindings, useStage } from '../support/browser.js';
 
 const STEP_SECS = 15;
@@ -255,8 +255,10 @@ describe.skipIf(!hasBrowser)('the overview of the dashboard', async () => {
     ['/waiting', 'No question', "ctx.waitFor('approval'"],
     ['/workers', 'No worker yet', '/queues/mail/lease'],
     ['/operations', 'No bulk operation yet', '"dry_run":true'],
-  ])('%s says what there could be, and has what makes the first one to copy', async (path, title, command) => {
-    const page = await stage.visit(path, { token: KEY_B });
+    ['/audit', 'Nothing yet', '/admin/queues/mail/pause', ADMIN_TOKEN],
+  ])('%s says what there could be, and has what makes the first one to copy', async (...example) => {
+    const [path, title, command, token = KEY_B] = example;
+    const page = await stage.visit(path, { token });
     const empty = page.locator('.empty').filter({ has: page.locator('b', { hasText: title }) });
     await empty.locator('.empty-icon .icon').waitFor();
     expect(await empty.getByLabel('Command').textContent()).toContain(command);

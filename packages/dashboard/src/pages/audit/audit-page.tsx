@@ -1,5 +1,6 @@
 import type { AuditEntry, AuditPage as Audit } from '@millrace/contract';
 import type { ReactNode } from 'react';
+import { curlOf } from '../../api/curl.js';
 import { isMissing, useRead } from '../../api/hooks.js';
 import { Empty, Loaded } from '../../components/notes.js';
 import { Page } from '../../components/page.js';
@@ -48,12 +49,19 @@ export default function AuditPage(): ReactNode {
   );
 }
 
+/** What an operator does that is written here: it can be undone at once. */
+const PAUSE = {
+  method: 'POST',
+  path: '/admin/queues/mail/pause',
+  body: JSON.stringify({ reason: 'the provider is down' }),
+} as const;
+
 function Entries({ entries }: { readonly entries: readonly AuditEntry[] }): ReactNode {
   if (entries.length === 0) {
     return (
-      <Empty icon="audit" title="Nothing yet">
+      <Empty icon="audit" title="Nothing yet" curl={curlOf(PAUSE)}>
         When an operator pauses a queue, resumes it, or sets its limits, it is written here, with the name of the
-        credential and what it was before.
+        credential and what it was before. This pauses the queue mail:
       </Empty>
     );
   }
