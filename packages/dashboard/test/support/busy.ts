@@ -140,8 +140,14 @@ async function playStep(server: TestServer, clock: Clock, step: number): Promise
   }
 }
 
-async function leaseSome(worker: Client, { queue, task }: Line, name: string, most: number): Promise<Leased[]> {
-  const request = { max_jobs: Math.min(most, 100), worker_id: name, slots: 20, tasks: [task] };
+async function leaseSome(
+  worker: Client,
+  { queue, task }: Line,
+  name: string,
+  most: number,
+  lease_secs = 60,
+): Promise<Leased[]> {
+  const request = { max_jobs: Math.min(most, 100), worker_id: name, slots: 20, tasks: [task], lease_secs };
   const { body, status, text } = await worker.post(`/api/v1/queues/${queue}/lease`, request);
   expect(status, text).toBe(200);
   return body.jobs as Leased[];
@@ -180,9 +186,20 @@ export async function furnish(server: TestServer, { clock, tick }: Past): Promis
   const { body } = await a.post('/api/v1/operations', { action: 'replay_dead_letters', filter });
   const operation = body.operation_id as string;
   await until(async () => (await a.get(`/api/v1/operations/${operation}`)).body.status === 'completed');
+  await beginWork(a, worker);
   await tick();
   const letters = (await a.get('/api/v1/dlq?limit=1')).body.dead_letters;
   return { job, workflow, operation, deadLetter: String(letters[0].id) };
+}
+
+/** Each worker has some of its slots in use for as long as pictures are taken. */
+async function beginWork(a: Client, worker: Client): Promise<void> {
+  for (const [index, line] of LINES.entries()) {
+    await later(a, line.task, line.queue, 6, 0);
+    for (const [n, name] of line.workers.entries()) {
+      await leaseSome(worker, line, name, 1 + ((index + 2 * n) % 3), 3600);
+    }
+  }
 }
 
 const later = (a: Client, task_name: string, queue: string, count: number, delay_secs = 600) =>
