@@ -40,25 +40,38 @@ export class RelayMetrics {
       registers,
       collect: () => up.set(relay.isUp() ? 1 : 0),
     });
-    // What is true of the whole outbox is no sum over processes.
-    const gauge = (name: string, help: string): Gauge =>
-      new Gauge({ name: `millrace_outbox_${name}`, help, aggregator: 'max', registers });
-    const oldest = gauge('oldest_age_seconds', 'Age of the oldest entry that waits; 0 if none does.');
-    const refused = gauge('refused', 'Entries that were refused and are set aside, counted to 100,000.');
-    const waiting: Gauge = new Gauge({
-      name: 'millrace_outbox_waiting',
-      help: 'Entries that wait in the outbox, counted to 100,000.',
-      aggregator: 'max',
-      registers,
-      collect: async (): Promise<void> => {
-        const found = await within(READ_MS, relay.gauge());
-        if (found === null) return [waiting, oldest, refused].forEach((each) => each.remove());
-        waiting.set(found.waiting);
-        oldest.set(found.oldest_secs ?? 0);
-        refused.set(found.refused);
-      },
-    });
+    const read = sharedRead(() => relay.gauge());
+    const gauge = (name: string, help: string, valueOf: (found: OutboxGauge) => number): void => {
+      const shown: Gauge = new Gauge({
+        name: `millrace_outbox_${name}`,
+        help,
+        // What is true of the whole outbox is no sum over processes.
+        aggregator: 'max',
+        registers,
+        collect: async (): Promise<void> => {
+          const found = await read();
+          if (found === null) shown.remove();
+          else shown.set(valueOf(found));
+        },
+      });
+    };
+    gauge(
+      'oldest_age_seconds',
+      'Age of the oldest entry that waits; 0 if none does.',
+      (found) => found.oldest_secs ?? 0,
+    );
+    gauge('refused', 'Entries that were refused and are set aside, counted to 100,000.', (found) => found.refused);
+    gauge('waiting', 'Entries that wait in the outbox, counted to 100,000.', (found) => found.waiting);
   }
+}
+
+/**
+ * The same answer for all gauges of a scrape. Each has to wait for it: the page is put together from what each holds
+ * when it is asked, and without waiting that would be what the last scrape found.
+ */
+function sharedRead<T>(ask: () => Promise<T>): () => Promise<T | null> {
+  let reading: Promise<T | null> | null = null;
+  return () => (reading ??= within(READ_MS, ask()).finally(() => (reading = null)));
 }
 
 /** Null: it failed, or took longer. */
