@@ -678,6 +678,7 @@ export interface StatementParameters {
     cell_row: never;
     copy_lag: 'written';
     written_log: never;
+    promote: 'wait_secs';
     close_cell: 'handover' | 'keeps' | 'gives';
     end_sessions: never;
     take_part: 'handover' | 'part';
@@ -688,6 +689,14 @@ export interface StatementParameters {
     end_pruning: 'handover';
     cell_counts: 'most';
     has_tenants: never;
+  };
+  'store/migrations.sql': {
+    take_migration_lock: 'lock';
+    migrations_known: never;
+    applied_version: never;
+    record_migration: 'version' | 'name' | 'oldest';
+    record_early_migration: 'version' | 'name';
+    database_known: 'name';
   };
   'store/notifications.sql': {
     notify: 'message';

@@ -10,11 +10,14 @@ interface Loading {
   readonly file: string;
 }
 
+const sources = (): { readonly path: string; readonly text: string }[] =>
+  readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => ({ path, text: readFileSync(new URL(path, SOURCES), 'utf8') }));
+
 function loadings(): Loading[] {
-  const sources = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'));
-  return sources.flatMap((path) => {
+  return sources().flatMap(({ path, text }) => {
     const [layer = '', room = ''] = path.split('/');
-    const text = readFileSync(new URL(path, SOURCES), 'utf8');
     return [...text.matchAll(/loadStatements\('([^']+)'/g)].map(([, file]) => ({
       room: layer === 'engine' ? room : layer,
       file: file!,
@@ -40,4 +43,11 @@ describe('a file of sql/queries', () => {
   it.each(statementFiles())('$file names its parameters', ({ file }) => {
     expect(readFileSync(new URL(file, QUERIES), 'utf8')).not.toMatch(/\$\d/);
   });
+});
+
+it('no source has a statement of its own with a number for a parameter', () => {
+  const numbered = sources().filter(({ text }) =>
+    /\b(SELECT|INSERT|UPDATE|DELETE|VALUES|WITH)\b[^;\n]*[ (=]\$\d/.test(text),
+  );
+  expect(numbered.map(({ path }) => path)).toEqual([]);
 });

@@ -43,7 +43,7 @@ export const PLANNED_ANEW = [
   'recount',
   'gate_use',
 ];
-const OPERATORS = 'store/doctor.sql';
+const OPERATORS = ['store/doctor.sql', 'store/migrations.sql'];
 
 /** Every file of `sql/queries` with statements, in order. */
 export function statementFiles(): { readonly file: string; readonly statements: readonly StatementText[] }[] {
@@ -54,9 +54,9 @@ export function statementFiles(): { readonly file: string; readonly statements: 
     .filter(({ statements: all }) => all.length > 0);
 }
 
-/** Every statement of the service, but for the tools of operators. */
+/** Every statement that the service runs while it serves. */
 export const statements = (): readonly StatementText[] =>
-  statementFiles().flatMap(({ file, statements: all }) => (file === OPERATORS ? [] : all));
+  statementFiles().flatMap(({ file, statements: all }) => (OPERATORS.includes(file) ? [] : all));
 
 /** A connection as the hot pool has them, from what PostgreSQL says of one. */
 export async function hotConnection(database: TestDatabase): Promise<pg.Client> {

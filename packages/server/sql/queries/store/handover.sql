@@ -17,6 +17,10 @@ SELECT pg_wal_lsn_diff(:written::pg_lsn, pg_last_wal_replay_lsn())::bigint AS by
 -- name: written_log
 SELECT pg_current_wal_lsn()::text AS written, (SELECT system_identifier FROM pg_control_system())::text AS system;
 
+-- name: promote
+-- The standby becomes a database of its own.
+SELECT pg_promote(true, :wait_secs::int);
+
 -- name: close_cell
 SELECT millrace.close_cell(:handover::uuid, :keeps::int4range, :gives::int4range);
 

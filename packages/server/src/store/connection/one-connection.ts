@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { translateAtStart } from '../failures.js';
+import type { Statement } from '../sql.js';
 
 const CONNECT_MS = 5_000;
 
@@ -27,4 +28,9 @@ export async function onConnection<T>(
   } finally {
     await client.end().catch(() => undefined);
   }
+}
+
+/** What a statement finds on such a connection. */
+export async function rowsOf<R extends object>(client: pg.Client, { text, values }: Statement): Promise<R[]> {
+  return (await client.query<R & pg.QueryResultRow>(text, [...values])).rows;
 }

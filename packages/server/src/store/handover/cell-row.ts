@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { BucketRange } from '../../domain/cells.js';
-import { onConnection } from '../connection/one-connection.js';
-import { loadStatements, type Statement } from '../sql.js';
+import { onConnection, rowsOf } from '../connection/one-connection.js';
+import { loadStatements } from '../sql.js';
 
 /** What a database says of itself: which tenants it holds, and whether it is handing some of them over. */
 export const sql = loadStatements('store/handover.sql');
@@ -31,10 +31,6 @@ const NAME = 'millrace-cells';
 /** A connection for a command, closed when `work` is done. */
 export const onDatabase = <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> =>
   onConnection({ url, name: NAME }, work);
-
-export async function rowsOf<R extends object>(client: pg.Client, { text, values }: Statement): Promise<R[]> {
-  return (await client.query<R & pg.QueryResultRow>(text, [...values])).rows;
-}
 
 /** Null: it is no database of the service. */
 export async function readCell(client: pg.Client): Promise<CellRow | null> {

@@ -5,7 +5,8 @@ import { isSameRange, rangeText, type BucketRange } from '../../domain/cells.js'
 import { isCollision } from '../failures.js';
 import { SchemaError } from '../migrations/migrate.js';
 import type { Statement } from '../sql.js';
-import { onDatabase, rangeLiteral, readCell, rowsOf, sql, type CellRow } from './cell-row.js';
+import { rowsOf } from '../connection/one-connection.js';
+import { onDatabase, rangeLiteral, readCell, sql, type CellRow } from './cell-row.js';
 import { pruneLive, pruneRest } from './prune.js';
 
 /**
@@ -141,7 +142,7 @@ class Handover {
         );
       }
       if (hasAll && this.options.promotes) {
-        await this.target.query('SELECT pg_promote(true, $1)', [PROMOTE_SECS]);
+        await rowsOf(this.target, sql.promote({ wait_secs: PROMOTE_SECS }));
         await this.#tell('promoted the standby');
       } else if (hasAll && !told) {
         told = true;

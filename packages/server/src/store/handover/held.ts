@@ -1,7 +1,8 @@
 import { EVERY_BUCKET, isSameRange, type BucketRange } from '../../domain/cells.js';
 import { EMPTY_BESIDE_OTHERS, otherRange, type Held } from '../../domain/held-ranges.js';
 import { SchemaError } from '../migrations/migrate.js';
-import { onDatabase, readCell, rowsOf, sql } from './cell-row.js';
+import { rowsOf } from '../connection/one-connection.js';
+import { onDatabase, readCell, sql } from './cell-row.js';
 
 /** What a database holds by its own account. */
 export async function heldBy(url: string): Promise<Held> {

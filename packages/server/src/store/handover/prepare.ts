@@ -2,7 +2,8 @@ import { isSameRange, type BucketRange } from '../../domain/cells.js';
 import { otherRange } from '../../domain/held-ranges.js';
 import { migrate, SchemaError } from '../migrations/migrate.js';
 import { loadStatements } from '../sql.js';
-import { onDatabase, readCell, rowsOf } from './cell-row.js';
+import { rowsOf } from '../connection/one-connection.js';
+import { onDatabase, readCell } from './cell-row.js';
 import { heldBy } from './held.js';
 
 const sql = loadStatements('store/cells.sql');

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { rowsOf, sql } from './cell-row.js';
+import { rowsOf } from '../connection/one-connection.js';
+import { sql } from './cell-row.js';
 
 /**
  * Removes the rows of tenants that another database has taken over, page after page of each table, so that every step

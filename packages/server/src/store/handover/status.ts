@@ -1,6 +1,7 @@
 import type { BucketRange } from '../../domain/cells.js';
 import { appliedVersion } from '../migrations/migrate.js';
-import { onDatabase, readCell, rowsOf, sql, type CellRow } from './cell-row.js';
+import { rowsOf } from '../connection/one-connection.js';
+import { onDatabase, readCell, sql, type CellRow } from './cell-row.js';
 
 /** A database as an operator wants to see it. */
 export interface CellStatus {

@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { onConnection } from '../connection/one-connection.js';
+import { onConnection, rowsOf } from '../connection/one-connection.js';
 import { isCollision } from '../failures.js';
+import { loadStatements } from '../sql.js';
 
 /**
  * Migrations are plain numbered SQL files, applied in order, each in a transaction of its own together with its entry
@@ -47,6 +48,7 @@ export interface Applied {
   readonly oldest: number;
 }
 
+const sql = loadStatements('store/migrations.sql');
 const NAME = 'millrace-migrate';
 const DIRECTORY = new URL('../../../sql/migrations/', import.meta.url);
 /** The first line of a file that names the oldest program, and the first migration that must have it. */
@@ -171,12 +173,9 @@ async function applyOnce(client: pg.Client, migration: Migration): Promise<Tried
   }
 }
 
-/** Held until the transaction ends, so it also works through a pooler in transaction mode. */
 async function takeLock(client: pg.Client): Promise<boolean> {
-  const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_xact_lock($1::bigint) AS taken', [
-    LOCK,
-  ]);
-  return rows[0]?.taken === true;
+  const [row] = await rowsOf<{ taken: boolean }>(client, sql.take_migration_lock({ lock: LOCK }));
+  return row?.taken === true;
 }
 
 /** @throws SchemaError if it is migrated beyond what this program can live with */
@@ -187,15 +186,12 @@ async function usableVersion(client: pg.Client): Promise<number> {
   return found.version;
 }
 
-/** The column for the range is itself the work of a migration. */
 async function record(client: pg.Client, { version, name, oldest }: Migration): Promise<void> {
-  await (version < FIRST_WITH_RANGE
-    ? client.query('INSERT INTO millrace.migrations (version, name) VALUES ($1, $2)', [version, name])
-    : client.query('INSERT INTO millrace.migrations (version, name, oldest) VALUES ($1, $2, $3)', [
-        version,
-        name,
-        oldest,
-      ]));
+  const isEarly = version < FIRST_WITH_RANGE;
+  await rowsOf(
+    client,
+    isEarly ? sql.record_early_migration({ version, name }) : sql.record_migration({ version, name, oldest }),
+  );
 }
 
 /**
@@ -209,24 +205,12 @@ async function prepareSchema(client: pg.Client): Promise<void> {
     version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
 }
 
-/** By way of JSON, because an old database does not have the column yet. */
-const APPLIED = `
-  SELECT coalesce(max(m.version), 0)::int AS version,
-         coalesce(max(coalesce((to_jsonb(m) ->> 'oldest')::int, m.version)), 0)::int AS oldest
-  FROM millrace.migrations m`;
-
-/**
- * From the rows of the catalogue: to_regclass may answer from the cache of the session, which another process that has
- * created the table since our transaction began has not reached yet.
- */
-const KNOWN = `SELECT FROM pg_tables WHERE schemaname = 'millrace' AND tablename = 'migrations'`;
-
 /** How far the database is migrated; 0 where the schema is not there at all. */
 export async function appliedVersion(client: pg.Client): Promise<Applied> {
-  const { rowCount } = await client.query(KNOWN);
-  if (rowCount === 0) return { version: 0, oldest: 0 };
-  const found = await client.query<Applied>(APPLIED);
-  return found.rows[0] ?? { version: 0, oldest: 0 };
+  const known = await rowsOf(client, sql.migrations_known());
+  if (known.length === 0) return { version: 0, oldest: 0 };
+  const [found] = await rowsOf<Applied>(client, sql.applied_version());
+  return found ?? { version: 0, oldest: 0 };
 }
 
 async function refuseOldServer(client: pg.Client): Promise<void> {

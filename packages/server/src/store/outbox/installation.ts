@@ -8,8 +8,8 @@ import { notInstalled, OutboxError, outboxErrorAtStart } from './outbox-error.js
  * an application may as well carry them in its own migrations: `outboxSql` is what `installOutbox` runs.
  */
 const FOLDER = new URL('../../../sql/outbox/', import.meta.url);
-/** Of the advisory lock that installations take: one at a time. */
-const LOCK = '7162114921838';
+/** One installation at a time. */
+const TAKE_LOCK = 'SELECT pg_advisory_xact_lock(7162114921838)';
 const OLDEST_POSTGRES = 130_000;
 
 interface Version {
@@ -65,7 +65,7 @@ export async function installOutbox(url: string, roles: OutboxRoles): Promise<re
   return withClient(url, async (client) => {
     await refuseOldServer(client);
     return inTransaction(client, async () => {
-      await client.query('SELECT pg_advisory_xact_lock($1::bigint)', [LOCK]);
+      await client.query(TAKE_LOCK);
       const found = await installedVersion(client);
       const missing = versions().filter(({ version }) => version > (found ?? 0));
       for (const { sql } of missing) await client.query(sql);
@@ -80,7 +80,7 @@ export async function installOutbox(url: string, roles: OutboxRoles): Promise<re
 export async function uninstallOutbox(url: string, { force }: { readonly force: boolean }): Promise<void> {
   await withClient(url, (client) =>
     inTransaction(client, async () => {
-      await client.query('SELECT pg_advisory_xact_lock($1::bigint)', [LOCK]);
+      await client.query(TAKE_LOCK);
       if ((await installedVersion(client)) === null) throw notInstalled();
       await client.query('LOCK TABLE millrace_outbox.entries IN ACCESS EXCLUSIVE MODE');
       const { rows } = await client.query<{ waiting: boolean }>(
