@@ -32,7 +32,7 @@ interface MenuProps {
 const isIn = (page: string, to: string): boolean => page === to || (to !== '/' && page.startsWith(`${to}/`));
 
 /** The pages: the main ones, and the rest in groups. */
-export function Menu({ kind, page }: MenuProps): ReactNode {
+export function MainMenu({ kind, page }: MenuProps): ReactNode {
   const menu = useCurrentInView(page);
   const hasTrouble = useTrouble();
   return (

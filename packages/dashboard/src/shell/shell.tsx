@@ -7,7 +7,7 @@ import { AccountMenu } from './account-menu.js';
 import { Brand } from './brand.js';
 import { useChord, useKeys } from '../lib/keys.js';
 import { go, useView } from '../lib/routing.js';
-import { Menu } from './menu.js';
+import { MainMenu } from './menu.js';
 import { ADMIN_HOME, isOperatorPage } from './nav.js';
 import { ReadingAs } from './reading-as.js';
 import { TroubleIcon } from './trouble.js';
@@ -47,7 +47,7 @@ export function Shell({ children }: { readonly children: ReactNode }): ReactNode
           <Icon name="search" />
           <span className="go-to-words">Go to…</span> <kbd>⌘K</kbd>
         </button>
-        <Menu kind={who.kind} page={page} />
+        <MainMenu kind={who.kind} page={page} />
         <div className="side-end">
           {who.dev && (
             <span

@@ -20,7 +20,7 @@ import {
   someOf,
   traceUrl,
   type DatabaseAddress,
-  type Reader,
+  type ValueReader,
 } from './values.js';
 import { BUILTIN_TASKS } from '../handlers/builtin.js';
 
@@ -30,7 +30,7 @@ export interface Option<T> {
   /** What stands after the flag in the help text; a boolean flag stands alone. */
   readonly value: string;
   readonly help: string;
-  readonly read: Reader<T>;
+  readonly read: ValueReader<T>;
   readonly fallback: T;
   /** The default in words, where the value itself says too little. */
   readonly fallbackText?: string;
@@ -46,7 +46,7 @@ export interface Option<T> {
 const option = <T>(
   flag: string,
   value: string,
-  read: Reader<T>,
+  read: ValueReader<T>,
   fallback: NoInfer<T>,
   help: string,
   more: Partial<Option<T>> = {},
@@ -60,7 +60,7 @@ const option = <T>(
   ...more,
 });
 
-const optional = <T>(read: Reader<T>): Reader<T | null> => read;
+const optional = <T>(read: ValueReader<T>): ValueReader<T | null> => read;
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const SECRET = { isSecret: true, refuseEmpty: true } as const;

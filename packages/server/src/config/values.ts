@@ -7,11 +7,11 @@ import { bearerTokenOf } from '@millrace/sdk/rules';
  */
 export class InvalidValue extends Error {}
 
-export type Reader<T> = (text: string) => T;
+export type ValueReader<T> = (text: string) => T;
 
-export const anyText: Reader<string> = (text) => text;
+export const anyText: ValueReader<string> = (text) => text;
 
-export function oneOf<const T extends string>(...choices: readonly T[]): Reader<T> {
+export function oneOf<const T extends string>(...choices: readonly T[]): ValueReader<T> {
   return (text) => {
     const found = choices.find((choice) => choice === text);
     if (found === undefined) throw new InvalidValue(`must be one of ${choices.join(', ')}`);
@@ -19,7 +19,7 @@ export function oneOf<const T extends string>(...choices: readonly T[]): Reader<
   };
 }
 
-export function integer(min: number, max: number): Reader<number> {
+export function integer(min: number, max: number): ValueReader<number> {
   return (text) => {
     const value = /^-?\d{1,15}$/.test(text) ? Number(text) : NaN;
     if (!(value >= min && value <= max)) throw new InvalidValue(`must be a whole number from ${min} to ${max}`);
@@ -28,7 +28,7 @@ export function integer(min: number, max: number): Reader<number> {
 }
 
 /** `auto` is as many as there are cores, which only the machine knows. */
-export function countOrAuto(min: number, max: number): Reader<number | 'auto'> {
+export function countOrAuto(min: number, max: number): ValueReader<number | 'auto'> {
   const count = integer(min, max);
   return (text) => {
     if (text === 'auto') return 'auto';
@@ -40,7 +40,7 @@ export function countOrAuto(min: number, max: number): Reader<number | 'auto'> {
   };
 }
 
-export function decimal(accepts: (value: number) => boolean, rule: string): Reader<number> {
+export function decimal(accepts: (value: number) => boolean, rule: string): ValueReader<number> {
   return (text) => {
     const value = /^\d{1,15}(\.\d{1,15})?$/.test(text) ? Number(text) : NaN;
     if (!accepts(value)) throw new InvalidValue(rule);
@@ -48,7 +48,7 @@ export function decimal(accepts: (value: number) => boolean, rule: string): Read
   };
 }
 
-export const boolean: Reader<boolean> = (text) => {
+export const boolean: ValueReader<boolean> = (text) => {
   switch (text.toLowerCase()) {
     case 'true':
     case '1':
@@ -61,7 +61,7 @@ export const boolean: Reader<boolean> = (text) => {
   }
 };
 
-export function characters(max: number): Reader<string> {
+export function characters(max: number): ValueReader<string> {
   return (text) => {
     // Code points, as PostgreSQL counts them, not UTF-16 units.
     if (Array.from(text).length > max) throw new InvalidValue(`must be at most ${max} characters`);
@@ -70,7 +70,7 @@ export function characters(max: number): Reader<string> {
 }
 
 /** The name of a queue on which anybody may create jobs. */
-export function freeQueueName(max: number): Reader<string> {
+export function freeQueueName(max: number): ValueReader<string> {
   const read = characters(max);
   return (text) => {
     if (text === WAITS_QUEUE) throw new InvalidValue(`must not be ${WAITS_QUEUE}, which is reserved`);
@@ -79,7 +79,7 @@ export function freeQueueName(max: number): Reader<string> {
 }
 
 /** `all`, `none` or a comma list of the choices. */
-export function someOf(choices: readonly string[]): Reader<readonly string[]> {
+export function someOf(choices: readonly string[]): ValueReader<readonly string[]> {
   return (text) => {
     if (text === 'all') return choices;
     if (text === 'none') return [];
@@ -89,20 +89,20 @@ export function someOf(choices: readonly string[]): Reader<readonly string[]> {
   };
 }
 
-export const bearerToken: Reader<string> = (text) => {
+export const bearerToken: ValueReader<string> = (text) => {
   if (text.trim() === '') throw new InvalidValue('must not be empty');
   const token = bearerTokenOf(text);
   if (token === null) throw new InvalidValue('must be visible ASCII characters without spaces');
   return token;
 };
 
-export const secret: Reader<string> = (text) => {
+export const secret: ValueReader<string> = (text) => {
   if (text.trim() === '') throw new InvalidValue('must not be empty');
   return text;
 };
 
 /** "token:tenant,token:tenant". The tenant may contain colons, the token cannot: the first colon divides. */
-export const apiKeys: Reader<ReadonlyMap<string, string>> = (text) => {
+export const apiKeys: ValueReader<ReadonlyMap<string, string>> = (text) => {
   if (text.trim() === '') throw new InvalidValue('must not be empty');
   const tenants = new Map<string, string>();
   for (const [index, raw] of text.split(',').entries()) {
@@ -125,7 +125,7 @@ export const apiKeys: Reader<ReadonlyMap<string, string>> = (text) => {
 };
 
 /** Null: every origin. Origins are compared as browsers send them: lower case, no path, no trailing slash. */
-export const origins: Reader<readonly string[] | null> = (text) => {
+export const origins: ValueReader<readonly string[] | null> = (text) => {
   if (text.trim() === '*') return null;
   if (text.trim() === 'none') return [];
   return text.split(',').map((raw, index) => {
@@ -138,7 +138,7 @@ export const origins: Reader<readonly string[] | null> = (text) => {
 };
 
 /** Names as they stand in a `Host` header, without a port; `*` stands for any. */
-export const hostNames: Reader<readonly string[] | '*'> = (text) => {
+export const hostNames: ValueReader<readonly string[] | '*'> = (text) => {
   if (text.trim() === '*') return '*';
   return text.split(',').map((raw, index) => {
     const name = raw.trim().toLowerCase();
@@ -150,7 +150,7 @@ export const hostNames: Reader<readonly string[] | '*'> = (text) => {
 };
 
 /** An address of HTTP without a path of its own to remember: what is behind it is added to it. */
-export const httpUrl: Reader<string> = (text) => {
+export const httpUrl: ValueReader<string> = (text) => {
   const url = text.trim().replace(/\/+$/, '');
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) throw new InvalidValue('must begin with http:// or https://');
   return url;
@@ -160,7 +160,7 @@ export const httpUrl: Reader<string> = (text) => {
 const TRACE_ID = '{trace_id}';
 
 /** A link is made of it: it must lead to a page and to nothing else. */
-export const traceUrl: Reader<string> = (text) => {
+export const traceUrl: ValueReader<string> = (text) => {
   const url = text.trim();
   if (!/^https?:\/\//.test(url) || !URL.canParse(url.replaceAll(TRACE_ID, '0')))
     throw new InvalidValue('must begin with http:// or https://');
@@ -180,7 +180,7 @@ export type DatabaseAddress =
 export const MAX_CELLS = 256;
 
 /** How many, or a file that lists them. */
-export const cellList: Reader<number | string> = (text) => {
+export const cellList: ValueReader<number | string> = (text) => {
   if (!/^\d+$/.test(text)) return text;
   return integer(1, 64)(text);
 };
@@ -189,7 +189,7 @@ export const cellList: Reader<number | string> = (text) => {
 const BETWEEN = /\n|[\s,]+(?=postgres(?:ql)?:\/\/)/;
 
 /** One, or several that are divided by commas, spaces or lines. */
-export const databaseAddress: Reader<DatabaseAddress> = (text) => {
+export const databaseAddress: ValueReader<DatabaseAddress> = (text) => {
   const entries = text.trim().split(BETWEEN);
   if (entries.length === 1) return oneDatabase(text);
   if (entries.length > MAX_CELLS) throw new InvalidValue(`must name at most ${MAX_CELLS} databases`);
@@ -205,7 +205,7 @@ export const databaseAddress: Reader<DatabaseAddress> = (text) => {
   return { kind: 'urls', urls };
 };
 
-const oneDatabase: Reader<DatabaseAddress> = (text) => {
+const oneDatabase: ValueReader<DatabaseAddress> = (text) => {
   const url = text.trim();
   if (url.startsWith('embedded:')) {
     const dir = url.slice('embedded:'.length);
@@ -216,7 +216,7 @@ const oneDatabase: Reader<DatabaseAddress> = (text) => {
   return { kind: 'url', url: wellFormed(url) };
 };
 
-export const postgresUrl: Reader<string> = (text) => {
+export const postgresUrl: ValueReader<string> = (text) => {
   const url = text.trim();
   if (!POSTGRES.test(url)) throw new InvalidValue('must begin with postgres:// or postgresql://');
   return wellFormed(url);

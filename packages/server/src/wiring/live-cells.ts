@@ -49,7 +49,7 @@ export class LiveCells {
   /** What is done with each cell, now and later, as soon as its database answers. */
   begin(begin: BeginCell): void {
     this.#begin = begin;
-    for (const cell of this.cells) cell.whenAdmitted(() => begin(cell));
+    for (const cell of this.cells) cell.whenAccepted(() => begin(cell));
   }
 
   /** One at a time. @throws if the list is refused */

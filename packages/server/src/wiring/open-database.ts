@@ -33,7 +33,7 @@ export function createDatabase(
   return db;
 }
 
-export interface AdmitOptions extends Pick<OpenOptions, 'autoMigrate' | 'logger'> {
+export interface AcceptOptions extends Pick<OpenOptions, 'autoMigrate' | 'logger'> {
   /** Also one that is new: whoever starts with it has looked at the others. */
   readonly takesNew: boolean;
 }
@@ -42,10 +42,10 @@ export interface AdmitOptions extends Pick<OpenOptions, 'autoMigrate' | 'logger'
  * Makes sure that this program can live with its schema, and that the connections are what they are taken for.
  * `goesOn`: whether to wait longer for one that does not answer.
  */
-export async function admit(
+export async function accept(
   db: Database,
   address: CellAddress,
-  options: AdmitOptions,
+  options: AcceptOptions,
   goesOn: () => boolean,
 ): Promise<void> {
   await named(address, () => tryToAdmit(db, address, options, goesOn));
@@ -64,7 +64,7 @@ export async function named<T>({ name }: Pick<CellAddress, 'name'>, work: () => 
 async function tryToAdmit(
   db: Database,
   { url, directUrl, range }: CellAddress,
-  { autoMigrate, logger, takesNew }: AdmitOptions,
+  { autoMigrate, logger, takesNew }: AcceptOptions,
   goesOn: () => boolean,
 ): Promise<void> {
   const schemaUrl = directUrl ?? url;

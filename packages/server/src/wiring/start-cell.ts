@@ -11,7 +11,7 @@ import type { Database } from '../store/connection/database.js';
 import { Notifications } from '../store/connection/notifications.js';
 import { currentSchema, isServable } from '../store/migrations/schema-check.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { Admission } from './admission.js';
+import { Acceptance } from './acceptance.js';
 import { engineMetrics } from './engine-metrics.js';
 import { FinishedLines } from './finished-lines.js';
 import { createDatabase } from './open-database.js';
@@ -27,7 +27,7 @@ export interface RunningCell extends Cell {
   /** Of this cell alone. */
   readonly lifecycle: Lifecycle;
   /** Does it now, or once the database has answered and turned out to be the right one. */
-  readonly whenAdmitted: (begin: () => void) => void;
+  readonly whenAccepted: (begin: () => void) => void;
   /** It answers, and does not hold its tenants yet: nothing is done with it before `hold`. */
   readonly isNew: () => boolean;
   /** Writes down which tenants it holds, unless it says so already. Throws if it cannot be these. */
@@ -47,7 +47,7 @@ export interface CellOptions {
   readonly printFinished?: ((line: string) => void) | undefined;
   /** Whether to wait longer for a database that does not answer. */
   readonly goesOn: () => boolean;
-  /** Whether to go on without one that does not answer; it is admitted later. */
+  /** Whether to go on without one that does not answer; it is accepted later. */
   readonly mayBeAway: boolean;
   /** Whether it may be new: then it is to be told what it holds. Later on, none of the service is. */
   readonly takesNew: boolean;
@@ -78,19 +78,19 @@ async function start(listed: CellAddress, options: CellOptions): Promise<Running
   // Where there is only one, callers find out for themselves.
   const onOutage = name === '' ? undefined : () => health.failed();
   const db = createDatabase(listed, { ...config, logger, lifecycle, ...(onOutage && { onOutage }) });
-  const admission = new Admission(db, listed, { autoMigrate: config.autoMigrate, logger });
+  const acceptance = new Acceptance(db, listed, { autoMigrate: config.autoMigrate, logger });
   const tellAway = (why: string): void => logger.warn({ reason: why }, 'the cell is away');
-  const health: CellHealth = new CellHealth(() => admission.probe(), tellAway);
+  const health: CellHealth = new CellHealth(() => acceptance.probe(), tellAway);
   lifecycle.onStop(() => health.stop());
   try {
-    await admission.atStart(takesNew, goesOn);
+    await acceptance.atStart(takesNew, goesOn);
   } catch (error) {
     if (!mayBeAway || !isUnavailable(error)) throw error;
     logger.error('the database does not answer; its tenants are not served until it does');
     health.failed();
   }
   const readiness = new Readiness(() => isServing(db));
-  const ready = async (): Promise<boolean> => admission.isAdmitted && !lifecycle.stopping && (await readiness.ready());
+  const ready = async (): Promise<boolean> => acceptance.isAccepted && !lifecycle.stopping && (await readiness.ready());
   const engine = createEngine({
     db,
     metrics: engineMetrics(metrics),
@@ -120,14 +120,14 @@ async function start(listed: CellAddress, options: CellOptions): Promise<Running
     get address() {
       return address;
     },
-    isAway: () => health.isAway || !admission.isAdmitted,
-    isNew: () => admission.isNew,
-    hold: () => admission.hold(),
+    isAway: () => health.isAway || !acceptance.isAccepted,
+    isNew: () => acceptance.isNew,
+    hold: () => acceptance.hold(),
     moved: () => moved.signal,
-    whenAdmitted: (begin) => admission.whenAdmitted(begin),
+    whenAccepted: (begin) => acceptance.whenAccepted(begin),
     relist: (next) => {
       address = next;
-      admission.relist(next);
+      acceptance.relist(next);
       moved.abort();
       moved = new AbortController();
     },

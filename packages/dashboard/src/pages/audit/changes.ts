@@ -1,12 +1,12 @@
 /** One member that is not what it was. */
-export interface Change {
+export interface Difference {
   readonly name: string;
   readonly was: string;
   readonly is: string;
 }
 
 /** What differs between two states of a thing, member by member; those that stayed the same are left out. */
-export function changesOf(before: unknown, after: unknown): Change[] {
+export function changesOf(before: unknown, after: unknown): Difference[] {
   if (!isObject(before) && !isObject(after)) return difference('value', before, after);
   const [was, is] = [isObject(before) ? before : {}, isObject(after) ? after : {}];
   return [...new Set([...Object.keys(was), ...Object.keys(is)])].flatMap((name) =>
@@ -14,7 +14,7 @@ export function changesOf(before: unknown, after: unknown): Change[] {
   );
 }
 
-const difference = (name: string, before: unknown, after: unknown): Change[] => {
+const difference = (name: string, before: unknown, after: unknown): Difference[] => {
   const [was, is] = [words(before), words(after)];
   return was === is ? [] : [{ name, was, is }];
 };

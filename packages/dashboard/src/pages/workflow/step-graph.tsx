@@ -8,7 +8,7 @@ import { LOOKS, type AnyState } from '../../lib/states.js';
 import { useDragScroll } from './drag-scroll.js';
 import { BOX, MARGIN, useDrawing, type Drawing } from './drawing.js';
 import { GraphMap } from './graph-map.js';
-import { useView, type View } from './use-view.js';
+import { useZoom, type Zoom } from './use-zoom.js';
 
 interface StepGraphProps {
   readonly definitions: readonly WorkflowStepDefinition[];
@@ -35,7 +35,7 @@ export function StepGraph(props: StepGraphProps): ReactNode {
   const frame = useRef<HTMLDivElement>(null);
   useDragScroll(frame);
   const active = useMemo(() => steps.find(({ status }) => status === 'running')?.name, [steps]);
-  const view = useView(frame, drawing, selected ?? active);
+  const view = useZoom(frame, drawing, selected ?? active);
   const { width, height } = drawing;
   const onClick = (event: MouseEvent): void => {
     const name = (event.target as Element).closest('[data-step]')?.getAttribute('data-step');
@@ -98,7 +98,7 @@ export function StepGraph(props: StepGraphProps): ReactNode {
   );
 }
 
-const ZoomTools = ({ view }: { readonly view: View }): ReactNode => (
+const ZoomTools = ({ view }: { readonly view: Zoom }): ReactNode => (
   <span className="graph-tools" role="group" aria-label="Zoom">
     <button type="button" className="button small" onClick={view.fit}>
       <Icon name="fit" size={14} /> Fit

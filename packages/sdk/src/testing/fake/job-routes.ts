@@ -94,7 +94,7 @@ export const hasError = ({ status, error_message: error }: Pick<Wire.Job, 'statu
   (status === 'failed' || status === 'retrying') && (error ?? '').toLowerCase().includes(text.toLowerCase());
 
 /** Whether a job that waits is due, or is not yet; one that does not wait is neither. */
-export const isDue = (
+export const matchesDue = (
   { status, scheduled_at: at }: Pick<Wire.Job, 'status' | 'scheduled_at'>,
   due: boolean,
   now: number,
@@ -124,7 +124,7 @@ const listJobs: Route = (request) => {
     status: (job) => statuses.includes(job.status),
     queue: (job, value) => job.queue_name === value,
     task: (job, value) => job.task_name === value,
-    due: (job) => isDue(job, parameter.truth(request.query, 'due'), request.store.clock.now()),
+    due: (job) => matchesDue(job, parameter.truth(request.query, 'due'), request.store.clock.now()),
     error: hasError,
     ...metadataFilters(request.query),
     workflow_id: (job, value) => job.workflow_id === value,

@@ -2,7 +2,7 @@ import { hasEnded } from '../../records/jobs.js';
 import type * as Wire from '../../wire/index.js';
 import { checkBody } from './checks.js';
 import { copyOf, replayLetter } from './copies.js';
-import { hasError, hasMetadata, isDue, makeDue } from './job-routes.js';
+import { hasError, hasMetadata, makeDue, matchesDue } from './job-routes.js';
 import { invalid, notFound, Problem } from './problem.js';
 import { ok, createOnce, pageByName, parameter, type FakeRequest, type Route } from './request.js';
 import { resumeWorkflow } from './resume.js';
@@ -69,7 +69,7 @@ function itemsOf(
         .filter(({ record }) => is('queue', record.queue_name) && is('task', record.task_name))
         .filter(({ record }) => is('workflow_id', record.workflow_id))
         .filter(({ record }) => is('idempotency_key', record.idempotency_key))
-        .filter(({ record }) => filter?.due === undefined || isDue(record, filter.due, store.clock.now()))
+        .filter(({ record }) => filter?.due === undefined || matchesDue(record, filter.due, store.clock.now()))
         .filter(({ record }) => filter?.error === undefined || hasError(record, filter.error))
         .filter(({ record }) => field === undefined || hasMetadata(record, ...field))
         .map((job) => ({

@@ -8,7 +8,7 @@ const LEAST_ZOOM = 0.02;
 const READABLE_ZOOM = 0.55;
 const HEIGHT = { least: 144, most: 600, ofWindow: 0.5 } as const;
 
-export interface View {
+export interface Zoom {
   readonly zoom: number;
   /** How high the frame is to be. */
   readonly height: number;
@@ -20,12 +20,12 @@ export interface View {
 }
 
 /** Where the frame stands over the drawing: whole and centred if it can be read then, at the step to look at if not. */
-export function useView(
+export function useZoom(
   frame: RefObject<HTMLElement | null>,
   drawing: Drawing,
   /** The step to look at: scrolled to at first, and whenever it is another one that is out of sight. */
   at: string | undefined,
-): View {
+): Zoom {
   const room = useRoom(frame);
   const [chosen, setChosen] = useState<number | null>(null);
   const whole = Math.max(LEAST_ZOOM, Math.min(1, room.width / drawing.width, room.height / drawing.height));

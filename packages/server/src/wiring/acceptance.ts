@@ -3,26 +3,26 @@ import { isSameRange } from '../domain/cells.js';
 import type { Database } from '../store/connection/database.js';
 import { checkRange, holdRange, storedRange } from '../store/migrations/cell-range.js';
 import { currentSchema, isServable } from '../store/migrations/schema-check.js';
-import { admit, named, type AdmitOptions } from './open-database.js';
+import { accept, named, type AcceptOptions } from './open-database.js';
 
 /**
- * Whether a database is what it is taken for. Before it has been admitted nothing is done with it, and it is looked at
+ * Whether a database is what it is taken for. Before it has been accepted nothing is done with it, and it is looked at
  * in full; from then on it is only asked whether it still is the same. One that is new at a start has first to be told
  * which tenants it holds.
  */
-export class Admission {
-  #isAdmitted = false;
+export class Acceptance {
+  #isAccepted = false;
   #isNew = false;
   #begins: (() => void)[] = [];
 
   constructor(
     private readonly db: Database,
     private address: CellAddress,
-    private readonly options: Omit<AdmitOptions, 'takesNew'>,
+    private readonly options: Omit<AcceptOptions, 'takesNew'>,
   ) {}
 
-  get isAdmitted(): boolean {
-    return this.#isAdmitted;
+  get isAccepted(): boolean {
+    return this.#isAccepted;
   }
 
   get isNew(): boolean {
@@ -31,14 +31,14 @@ export class Admission {
 
   /** `goesOn`: whether to wait longer for one that does not answer. */
   async atStart(takesNew: boolean, goesOn: () => boolean): Promise<void> {
-    await admit(this.db, this.address, { ...this.options, takesNew }, goesOn);
+    await accept(this.db, this.address, { ...this.options, takesNew }, goesOn);
     this.#isNew = takesNew && !isSameRange(await storedRange(this.db), this.address.range);
     if (!this.#isNew) await this.hold();
   }
 
   /** Fails unless it is there and the right one. */
   async probe(): Promise<void> {
-    if (!this.#isAdmitted) return this.atStart(false, () => false);
+    if (!this.#isAccepted) return this.atStart(false, () => false);
     const schema = await currentSchema(this.db);
     if (!isServable(schema)) throw new Error('its schema is not one that this program can live with');
     await checkRange(this.db, this.address.range);
@@ -50,13 +50,13 @@ export class Admission {
     await named(this.address, () => holdRange(this.db, range));
     this.db.expectRange(range);
     this.#isNew = false;
-    this.#isAdmitted = true;
+    this.#isAccepted = true;
     for (const begin of this.#begins.splice(0)) begin();
   }
 
-  /** Does it now, or once the database has been admitted. */
-  whenAdmitted(begin: () => void): void {
-    if (this.#isAdmitted) begin();
+  /** Does it now, or once the database has been accepted. */
+  whenAccepted(begin: () => void): void {
+    if (this.#isAccepted) begin();
     else this.#begins.push(begin);
   }
 
