@@ -84,10 +84,20 @@ export const relay = spec({
     url: { value: 'URL', help: 'where the service is; MILLRACE_URL' },
     token: { value: 'TOKEN', help: "the tenant's token; better in MILLRACE_TOKEN, where `ps` does not show it" },
     'token-file': { value: 'FILE', help: 'a file that holds the token; MILLRACE_TOKEN_FILE' },
-    host: { value: 'ADDRESS', help: 'address the metrics port listens on; default 0.0.0.0' },
-    'metrics-port': { value: 'PORT', help: 'port of /metrics, /health and /ready; 0 picks a free one; default 9092' },
-    'log-level': { value: 'LEVEL', help: 'trace, debug, info, warn, error, fatal or silent; default info' },
-    'log-format': { value: 'FORMAT', help: 'format of log lines', choices: ['json', 'pretty'] },
+    host: { value: 'ADDRESS', help: 'address the metrics port listens on; MILLRACE_HOST, default 0.0.0.0' },
+    'metrics-port': {
+      value: 'PORT',
+      help: 'port of /metrics, /health and /ready; 0 picks a free one; MILLRACE_METRICS_PORT, default 9092',
+    },
+    'log-level': {
+      value: 'LEVEL',
+      help: 'trace, debug, info, warn, error, fatal or silent; MILLRACE_LOG_LEVEL, default info',
+    },
+    'log-format': {
+      value: 'FORMAT',
+      help: 'json or pretty; MILLRACE_LOG_FORMAT, default pretty on a terminal, else json',
+      choices: ['json', 'pretty'],
+    },
   },
   examples: [
     example(
