@@ -141,14 +141,16 @@ LATERAL (
 -- name: move_waiting
 -- Writes what was decided: jobs leave their line for the queue (:places null) or for the line of another limit, and
 -- limits are as given, plus one for each job that took room. A job that somebody else has locked, to cancel it, stays:
--- its line is looked at again. :looks: so are these.
+-- its line is looked at again. :looks: so are these. One that has left its line meanwhile is not locked: it may be in
+-- its queue, and a claim would pass it over.
 WITH asked AS MATERIALIZED (
   SELECT asked.id, asked.place AS waits_for, asked.line, r.at
   FROM unnest(:tenants::text[], :ids::uuid[], :places::uuid[], :lines::uuid[]) AS asked (tenant, id, place, line)
   LEFT JOIN LATERAL (
-    SELECT r.ctid AS at, r.waits_for FROM millrace.ready r
-    WHERE r.tenant = asked.tenant AND r.id = asked.id OFFSET 0 FOR UPDATE SKIP LOCKED
-  ) AS r ON r.waits_for = asked.line
+    SELECT r.ctid AS at FROM millrace.ready r
+    WHERE r.tenant = asked.tenant AND r.id = asked.id AND r.waits_for IS NOT DISTINCT FROM asked.line
+    OFFSET 0 FOR UPDATE SKIP LOCKED
+  ) AS r ON true
 ), gone AS (
   DELETE FROM millrace.ready r USING asked
   WHERE r.ctid = ANY (ARRAY(SELECT at FROM asked)) AND r.ctid = asked.at

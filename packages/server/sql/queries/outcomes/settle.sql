@@ -425,11 +425,23 @@ FROM held LEFT JOIN again ON again.id = held.id LEFT JOIN buried ON buried.job_i
 -- Where somebody is in line, the first of it take the places of those who leave. As many run as before, so nothing has
 -- to be counted: the limit is not locked, and whoever holds it finds these jobs gone, as if they had been cancelled. A
 -- job that needs another limit as well is left to a look, and so is every limit with a rate, or with more running than
--- may (it was lowered). `freed`: the room that nobody took over.
+-- may (it was lowered), or about which there is a note of a job that says other numbers than its row. `freed`: the room
+-- that nobody took over.
 ), line AS MATERIALIZED (
   SELECT leaving.id, leaving.n, l.waiting, coalesce(l.passes, false) AS passes
   FROM leaving LEFT JOIN LATERAL (
-    SELECT l.waiting, l.waiting AND l.running <= l.most AND l.rate_count IS NULL AND l.tokens IS NULL AS passes
+    SELECT l.waiting, l.waiting AND l.running <= l.most AND l.rate_count IS NULL AND l.tokens IS NULL AND (
+             SELECT true FROM (
+               SELECT n.tenant, n.job_id FROM millrace.limit_notes n
+               WHERE n.limit_id = leaving.id AND n.job_id IS NOT NULL OFFSET 0
+             ) AS n, LATERAL (
+               SELECT j.config, j.limits FROM millrace.jobs j WHERE j.tenant = n.tenant AND j.id = n.job_id OFFSET 0
+             ) AS j, LATERAL json_array_elements(j.config -> 'limits') WITH ORDINALITY AS each (value, place)
+             WHERE j.limits[each.place] = leaving.id
+               AND ((each.value ->> 'running')::int IS DISTINCT FROM l.most
+                    OR json_typeof(each.value -> 'rate') = 'object')
+             LIMIT 1
+           ) IS NULL AS passes
     FROM millrace.limits l WHERE l.id = leaving.id OFFSET 0
   ) AS l ON true
 ), head AS MATERIALIZED (

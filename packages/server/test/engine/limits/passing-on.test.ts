@@ -1,6 +1,9 @@
+import pg from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
+import { boolArray, int4Array, textArray, uuidArray } from '../../../src/store/arrays.js';
+import { loadStatements } from '../../../src/store/sql.js';
 import { cloneDatabase } from '../../support/database.js';
-import { startTestServer } from '../../support/server.js';
+import { startTestServer, TENANT_A } from '../../support/server.js';
 import { blockLimitsOf } from '../blocking.js';
 import { complete, createJob, fail, idsOf, lease, newQueue, type Leased } from '../kit.js';
 
@@ -64,5 +67,43 @@ describe('a limit whose row somebody else holds', async () => {
     expect(await next(queue)).toEqual([]);
     await block.release();
     expect(idsOf(await lease(worker, queue, { wait_secs: 20 }))).toEqual([waiting]);
+  });
+
+  it('lets nobody in by numbers that a newer job has changed, before its limit knows of them', async () => {
+    const rate = { count: 1, per_secs: 3600 };
+    for (const newest of [of('k', 1), { ...of('k', 2), rate }]) {
+      const queue = newQueue();
+      const ids: string[] = [];
+      for (let n = 0; n < 3; n++) ids.push(await createJob(a, queue, withLimits(of('k', 2))));
+      const running = await next(queue);
+      expect(idsOf(running)).toEqual(ids.slice(0, 2));
+      const block = await blockLimitsOf(database, queue);
+      await createJob(a, queue, withLimits(newest));
+      await complete(worker, running[0]!);
+      const leased = await next(queue);
+      await block.release();
+      expect(leased).toEqual([]);
+      await complete(worker, running[1]!);
+      expect(idsOf(await lease(worker, queue, { max_jobs: 10, wait_secs: 20 }))).toEqual(ids.slice(2));
+    }
+  });
+
+  it('does not keep a job from its worker that was let in while somebody was about to do the same', async () => {
+    const { move_waiting: moveWaiting } = loadStatements('limits/admit.sql');
+    const queue = newQueue();
+    const id = await createJob(a, queue, withLimits(of('k', 1)));
+    const [job] = await database.query<{ limits: string[] }>('SELECT limits FROM millrace.jobs WHERE id = $1', [id]);
+    const late = new pg.Client({ connectionString: database.homeOf(id).url, application_name: 'test kit' });
+    await late.connect();
+    await late.query('BEGIN');
+    const jobs = { tenants: textArray([TENANT_A]), ids: uuidArray([id]), places: uuidArray([null]) };
+    const rows = { limit_ids: uuidArray([]), running: int4Array([]), mosts: int4Array([]), newest: uuidArray([]) };
+    const none = { waiting: boolArray([]), looks: uuidArray([]) };
+    const { text, values } = moveWaiting({ ...jobs, lines: uuidArray(job!.limits), ...rows, ...none });
+    await late.query(text, [...values]);
+    const leased = await next(queue);
+    await late.query('ROLLBACK');
+    await late.end();
+    expect(idsOf(leased)).toEqual([id]);
   });
 });
