@@ -3,8 +3,9 @@ import { controlClock } from '../../support/clock.js';
 import { cloneDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
 import { violationsIn } from '../../support/violations.js';
+import { suspend } from '../durable/kit.js';
 import * as kit from '../kit.js';
-import { complete, createJob, fail, idsOf, lease, leaseOne, newQueue, SWEEP_OFTEN } from '../kit.js';
+import { complete, createJob, fail, idsOf, lease, leaseOne, newQueue, SWEEP_OFTEN, type Leased } from '../kit.js';
 
 const EXPIRED = {
   status: 'cancelled',
@@ -52,15 +53,17 @@ describe('jobs that expire', async () => {
     expect((await kit.getJob(a, early)).status).toBe('completed');
   });
 
-  it('do not once they have been delivered: not in a retry, and not when released', async () => {
+  it('do not once they have been delivered: not in a retry, not when released, and not asleep', async () => {
     const queue = newQueue();
     const config = { expires_secs: 60, retry_delay_secs: 120, jitter_factor: 0 };
-    const ids = [await createJob(a, queue, { config }), await createJob(a, queue, { config })];
-    const [first, second] = await lease(worker, queue, { max_jobs: 2 });
+    const ids = await kit.createJobs(a, queue, 3, config);
+    const [first, second, third] = await lease(worker, queue, { max_jobs: 3 });
     await fail(worker, first!);
     await kit.report(worker, 'release', second!, { delay_secs: 120 });
+    expect((await suspend(worker, third!, { checkpoint: 'pause', delay_secs: 120 })).status).toBe(204);
     await clock.advance(121);
-    const again = await lease(worker, queue, { max_jobs: 2, wait_secs: 20 });
+    const again: Leased[] = [];
+    while (again.length < 3) again.push(await leaseOne(worker, queue, { wait_secs: 20 }));
     expect(idsOf(again).sort()).toEqual(ids.sort());
     for (const each of again) await complete(worker, each);
   });

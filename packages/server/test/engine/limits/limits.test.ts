@@ -7,6 +7,7 @@ import { until } from '../../support/until.js';
 import { violationsIn } from '../../support/violations.js';
 import { startAnotherServer } from '../another-server.js';
 import { blockLeaseOf } from '../blocking.js';
+import { suspend } from '../durable/kit.js';
 import * as kit from '../kit.js';
 import { complete, createJob, fail, idsOf, lease, newQueue, SWEEP_OFTEN, type Leased } from '../kit.js';
 import { perform } from '../operations/operation-kit.js';
@@ -124,6 +125,14 @@ describe('limits by key', async () => {
     ['a failure for good', (held) => fail(worker, held, { retryable: false })],
     ['a cancellation', (held) => kit.cancel(a, held.job.id)],
     ['a release with a delay', (held) => kit.report(worker, 'release', held, { delay_secs: 3600 })],
+    ['a sleep', (held) => suspend(worker, held, { checkpoint: 'pause', delay_secs: 3600 })],
+    [
+      'a wait for a signal',
+      (held) => {
+        const wait = { signal: { name: 'go', key: held.job.id } };
+        return suspend(worker, held, { checkpoint: 'go', delay_secs: 3600, wait });
+      },
+    ],
     ['a lease that expires', (held) => kit.expireLease(database, held.job.id)],
     ['a bulk cancellation', (held) => a.post('/api/v1/operations', { action: 'cancel_jobs', ids: [held.job.id] })],
   ])('gives the room back after %s', async (_, end) => {
@@ -411,6 +420,14 @@ describe('limits by key', async () => {
     const all = (await server.admin.get(`/api/v1/admin/limits?queue=${queue}`)).body.limits as object[];
     expect(all).toHaveLength(3);
     expect(all[2]).toMatchObject({ tenant_id: 'tenant-b', key: 'm', running: 1, limit: 4, waiting: 0, oldest: null });
+    const paged: object[] = [];
+    for (let cursor: string | undefined = ''; cursor !== undefined;) {
+      const { body } = await server.admin.get(`/api/v1/admin/limits?queue=${queue}&limit=1${cursor}`);
+      expect(body.limits).toHaveLength(1);
+      paged.push(...body.limits);
+      cursor = body.has_more ? `&cursor=${encodeURIComponent(body.next_cursor as string)}` : undefined;
+    }
+    expect(paged).toEqual(all);
     expect((await a.get('/api/v1/limits?cursor=x')).status).toBe(400);
     for (let n = 0; n < 5; n++) await complete(worker, await one(queue));
     await until(async () => (await a.get(`/api/v1/limits?queue=${queue}`)).body.limits.length === 0, {

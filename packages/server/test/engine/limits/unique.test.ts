@@ -6,6 +6,7 @@ import { KEY_A, startTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { violationsIn } from '../../support/violations.js';
 import { startAnotherServer } from '../another-server.js';
+import { blockClaimOf } from '../blocking.js';
 import * as kit from '../kit.js';
 import { complete, createJob, fail, idsOf, lease, leaseOne, newQueue, SWEEP_OFTEN } from '../kit.js';
 
@@ -150,6 +151,24 @@ describe('unique jobs', async () => {
     });
     await complete(worker, leased);
     expect(await events.text()).toContain('"status":"completed"');
+  });
+
+  it('is too late for one that a claim which began before has taken: that is delivered as it was', async () => {
+    const queue = newQueue();
+    const replace = { on_conflict: 'replace' };
+    const id = await made(post(a, queue, replace, { payload: { n: 1 } }));
+    const block = await blockClaimOf(database, id);
+    const leased = lease(worker, queue);
+    await block.held();
+    const second = post(a2, queue, replace, { payload: { n: 2 } });
+    await block.held(2);
+    await block.release();
+    expect((await leased).map(({ job }) => [job.id, job.payload])).toEqual([[id, { n: 1 }]]);
+    expect((await leaseOne(worker, queue, { wait_secs: 20 })).job).toMatchObject({
+      id: await made(second),
+      payload: { n: 2 },
+    });
+    expect((await kit.getJob(a, id)).payload).toEqual({ n: 1 });
   });
 
   it('a debounce is put off by each create, and by max_wait_secs at most', async () => {
