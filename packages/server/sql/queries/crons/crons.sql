@@ -88,7 +88,7 @@ RETURNING id, pg_notify('millrace', json_build_object('c', :first_ms::float8)::t
 -- name: trigger_cron
 -- Enqueues a schedule's job now, paused or not, without affecting when it fires: next_run_at stays the same, and that
 -- occurrence still gets its own job. The firing is recorded as `triggered`. A job with limits joins the line of its
--- first one.
+-- first one, and all of them hear of its numbers.
 WITH triggered AS (
   UPDATE millrace.crons c
   SET last_enqueued_at = now(), fired = c.fired + 1,
@@ -110,7 +110,7 @@ WITH triggered AS (
   FROM triggered
 ), noted AS (
   INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
-  SELECT 0, limits[1], job_id, tenant FROM triggered WHERE limits IS NOT NULL
+  SELECT 0, each.id, job_id, tenant FROM triggered, unnest(triggered.limits) AS each (id)
 ), recorded AS (
   INSERT INTO millrace.cron_firings (occurrence, fired_at, number, slot, kind, job_id, cron_id, tenant)
   SELECT now(), now(), number, number % :slots::int, 'triggered', job_id, id, tenant FROM triggered

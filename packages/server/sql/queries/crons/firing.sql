@@ -78,7 +78,7 @@ WITH given AS MATERIALIZED (
   FROM advanced WHERE fresh
 ), noted AS (
   INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
-  SELECT 0, limits[1], job_id, tenant FROM advanced WHERE fresh AND limits IS NOT NULL
+  SELECT 0, each.id, job_id, tenant FROM advanced, unnest(advanced.limits) AS each (id) WHERE fresh
 ), recorded AS (
   INSERT INTO millrace.cron_firings (occurrence, fired_at, number, slot, kind, job_id, cron_id, tenant)
   SELECT occurrence, now(), number, number % :slots::int, CASE WHEN skipped THEN 'skipped' ELSE kind END,

@@ -105,6 +105,6 @@ WITH clock AS MATERIALIZED (
   FROM taken
 ), noted AS (
   INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
-  SELECT 0, limits[1], id, tenant FROM taken WHERE limits IS NOT NULL
+  SELECT 0, each.id, taken.id, taken.tenant FROM taken, unnest(taken.limits) AS each (id)
 )
 SELECT id, queue, task, priority, limits[1] AS waits_for FROM taken;

@@ -116,6 +116,6 @@ SELECT queue, task, priority, limits[1] AS waits_for FROM copy;
   FROM copy
 ), joined AS (
   INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
-  SELECT 0, limits[1], id, tenant FROM copy WHERE limits IS NOT NULL
+  SELECT 0, each.id, copy.id, copy.tenant FROM copy, unnest(copy.limits) AS each (id)
 ), noted AS (
   INSERT INTO millrace.operation_jobs (operation_id, job_id) SELECT :operation_id, id FROM copy

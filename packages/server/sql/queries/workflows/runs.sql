@@ -210,5 +210,6 @@ SELECT id FROM millrace.jobs WHERE workflow_id = :workflow_id AND step = ANY (:s
   FROM step
 
 -- fragment: note_limits
+-- Each of its limits hears of it: the numbers are those of the newest job that names one, in whose line it is or not.
   INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
-  SELECT 0, (limits::uuid[])[1], id, tenant FROM step WHERE limits IS NOT NULL
+  SELECT 0, each.id, step.id, step.tenant FROM step, unnest(step.limits::uuid[]) AS each (id)

@@ -298,6 +298,69 @@ describe('limits by key', async () => {
     await complete(worker, await one(queue));
   });
 
+  const limits = [
+    { key: 'x', running: 1 },
+    { key: 'y', running: 2, rate: { count: 100, per_secs: 60, burst: 9 } },
+  ];
+  const schedule = async (queue: string, cron_expr: string): Promise<string> => {
+    const { status, text, body } = await a.post('/api/v1/cron', {
+      ...{ name: queue, cron_expr, task_name: 'task', queue },
+      config: { limits },
+    });
+    expect(status, text).toBe(201);
+    return body.cron_id as string;
+  };
+  const workflowOf = async (...steps: object[]): Promise<unknown> =>
+    expect((await a.post('/api/v1/workflows', { name: 'w', steps })).status).toBe(201);
+
+  it.each<[string, (queue: string, failed: string) => Promise<unknown>]>([
+    ['a job', (queue) => createJob(a, queue, { config: { limits } })],
+    ['a step', (queue) => workflowOf({ name: 's', task_name: 'task', queue, config: { limits } })],
+    [
+      'a step that follows another',
+      async (queue) => {
+        const before = newQueue();
+        const first = { name: 'one', task_name: 'task', queue: before };
+        await workflowOf(first, { name: 'two', task_name: 'task', queue, depends_on: ['one'], config: { limits } });
+        await complete(worker, await one(before));
+      },
+    ],
+    [
+      'a schedule that is triggered',
+      async (queue) => a.post(`/api/v1/cron/${await schedule(queue, '0 0 1 1 *')}/trigger`),
+    ],
+    [
+      'a schedule that fires',
+      async (queue) => {
+        const id = await schedule(queue, '* * * * *');
+        await clock.advance(60);
+        await until(async () => (await kit.listAll(a, `queue=${queue}&status=pending`)).length > 0);
+        await a.post(`/api/v1/cron/${id}/pause`);
+      },
+    ],
+    ['a replay', async (_, failed) => a.post(`/api/v1/dlq/${(await kit.deadLettersOf(a, failed))[0]!.id}/replay`)],
+    [
+      'replays in bulk',
+      async (_, failed) =>
+        perform(a, { action: 'replay_dead_letters', ids: [String((await kit.deadLettersOf(a, failed))[0]!.id)] }),
+    ],
+    ['reruns in bulk', (_, failed) => perform(a, { action: 'rerun_jobs', ids: [failed] })],
+  ])('the numbers of both of its limits are those of %s, if it is the newest', async (_, create) => {
+    const queue = newQueue();
+    const failed = await createJob(a, queue, { config: { limits } });
+    await fail(worker, await one(queue), { retryable: false });
+    await createJob(a, queue, of('y', 1));
+    const held = await one(queue);
+    await create(queue, failed);
+    const other = await one(queue);
+    const { body } = await a.get(`/api/v1/limits?queue=${queue}`);
+    expect(body.limits).toMatchObject([
+      { key: 'x', running: 1, limit: 1, rate: null },
+      { key: 'y', running: 2, limit: 2, rate: limits[1]!.rate },
+    ]);
+    for (const each of [held, other]) await complete(worker, each);
+  });
+
   it('counts what came in one batch, and creates a keyed job once', async () => {
     const queue = newQueue();
     const job = { task_name: 'task', config: { queue, limits: [{ key: 'k', running: 2 }] } };
