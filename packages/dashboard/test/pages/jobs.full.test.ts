@@ -104,6 +104,9 @@ describe.skipIf(!hasBrowser)('jobs in the dashboard', async () => {
     await page.getByRole('table', { name: 'Jobs' }).waitFor();
     const first = await rows(page);
     expect(first).toHaveLength(50);
+    // Whoever hears the page tells the two apart.
+    await page.getByRole('navigation', { name: 'Pagination' }).getByRole('button', { name: 'Next' }).waitFor();
+    expect(await page.getByRole('navigation', { name: 'Pages' }).count()).toBe(1);
     // What stands on buttons comes from the one set of icons, never from a font.
     for (const name of ['Newest', 'Previous', 'Next', 'live'])
       expect(await page.getByRole('button', { name, exact: true }).locator('.icon').count()).toBe(1);
@@ -326,13 +329,14 @@ describe.skipIf(!hasBrowser)('jobs in the dashboard', async () => {
   test('axe-core finds nothing serious, in light and in dark', async () => {
     const id = await create({ task_name: 'fail', payload: { message: 'no', permanent: true } });
     await server.a.get(`/api/v1/jobs/${id}?wait_secs=20`);
-    const page = await stage.visit('/');
+    const page = await stage.visit('/', { expected: /status of 404/ });
     const findings: string[] = [];
     for (const [path, ready] of [
       ['/', 'Waiting time'],
       ['/jobs', 'New job'],
       [`/jobs/${id}`, 'Metadata'],
       ['/jobs?new=1', 'Create job'],
+      ['/jobs/none', 'It may be the id of a workflow'],
       ['/operations', 'Operations'],
     ] as const) {
       await page.goto(`${server.url}/ui${path}`);

@@ -14,7 +14,7 @@ export function Pager({ page, first = 'Newest' }: PagerProps): ReactNode {
   const next = page.has_more === true ? page.next_cursor : undefined;
   if (cursor === undefined && next === undefined) return null;
   return (
-    <nav className="pager" aria-label="Pages">
+    <nav className="pager" aria-label="Pagination">
       <button
         type="button"
         className="button"
