@@ -12,6 +12,13 @@ describe('the line of time of a job', () => {
     expect(cuts).toEqual([]);
   });
 
+  test('does not cut a wait that is no longer than what ran', () => {
+    const { at, cuts } = timeScale(0, 21, [[10, 21]]);
+    expect(at(10)).toBeCloseTo(476, 0);
+    expect(cuts).toEqual([]);
+    expect(timeScale(0, 22, [[12, 22]]).cuts).toHaveLength(1);
+  });
+
   test('cuts long waits, and keeps what ran to scale', () => {
     const hour = 3_600_000;
     const { at, cuts } = timeScale(0, hour + 3000, [

@@ -13,7 +13,7 @@ export interface TimeScale {
 
 type Span = readonly [from: number, to: number];
 
-/** An idle stretch is at most this part of all the time that something ran. */
+/** An idle stretch longer than all the time that something ran is cut to this part of it; a shorter one is no trouble. */
 const IDLE_PART = 0.35;
 
 /**
@@ -23,10 +23,10 @@ const IDLE_PART = 0.35;
 export function timeScale(from: number, to: number, ran: readonly Span[]): TimeScale {
   const busy = merged(ran.map(([begin, end]): Span => [Math.max(from, begin), Math.min(to, end)]));
   const busyMs = busy.reduce((sum, [begin, end]) => sum + end - begin, 0);
-  const most = busyMs === 0 ? Infinity : busyMs * IDLE_PART;
   const stretches = stretchesOf(from, to, busy).map(([begin, end, isBusy]) => {
     const ms = end - begin;
-    return { begin, end, ms, shown: isBusy ? ms : Math.min(ms, most), isCut: !isBusy && ms > most };
+    const isCut = !isBusy && busyMs > 0 && ms > busyMs;
+    return { begin, end, ms, shown: isCut ? busyMs * IDLE_PART : ms, isCut };
   });
   const total = stretches.reduce((sum, { shown }) => sum + shown, 0);
   const perMs = total === 0 ? 0 : 1000 / total;
