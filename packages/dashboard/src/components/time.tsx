@@ -22,12 +22,12 @@ export function Time({ at, otherwise = '–' }: TimeProps): ReactNode {
 }
 
 /** An instant in full. */
-export function ExactTime({ at, otherwise = '–' }: TimeProps): ReactNode {
+export function ExactTime({ at, otherwise = '–', unit = 'ms' }: TimeProps & { readonly unit?: 'ms' | 's' }): ReactNode {
   const zone = useZone();
   if (at === null || at === undefined) return <span className="quiet">{otherwise}</span>;
   return (
     <time dateTime={at} title={at}>
-      {exact(at, zone)}
+      {exact(at, zone, unit)}
     </time>
   );
 }

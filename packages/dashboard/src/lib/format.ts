@@ -43,6 +43,16 @@ export function duration(ms: number): string {
   return `${Math.floor(seconds / size)} ${name}${rest > 0 ? ` ${rest} ${nextName}` : ''}`;
 }
 
+const ONES: ReadonlyMap<number, string> = new Map([
+  [1, 'second'],
+  [60, 'minute'],
+  [3600, 'hour'],
+  [86_400, 'day'],
+]);
+
+/** What a rate is counted by: "minute", "15 s". */
+export const perWords = (ms: number): string => ONES.get(ms / 1000) ?? duration(ms);
+
 /** How long, in one unit: "4 min". */
 export function roughly(ms: number): string {
   const seconds = Math.max(0, ms / 1000);
@@ -73,8 +83,8 @@ let localZone: string | undefined;
 const zoneName = (zone: Zone): string =>
   zone === 'utc' ? 'UTC' : (localZone ??= new Intl.DateTimeFormat().resolvedOptions().timeZone);
 
-/** The instant in full, to the millisecond, with its zone. */
-export function exact(instant: string | number, zone: Zone): string {
+/** The instant in full with its zone: to the millisecond, or to the second where nothing happens in between. */
+export function exact(instant: string | number, zone: Zone, unit: 'ms' | 's' = 'ms'): string {
   const date = new Date(instant);
   if (Number.isNaN(date.getTime())) return String(instant);
   const text = formatOf(zone, {
@@ -84,7 +94,7 @@ export function exact(instant: string | number, zone: Zone): string {
     hour: '2-digit',
     minute: '2-digit',
     second: '2-digit',
-    fractionalSecondDigits: 3,
+    ...(unit === 'ms' && { fractionalSecondDigits: 3 }),
   }).format(date);
   return `${text} ${zoneName(zone)}`;
 }

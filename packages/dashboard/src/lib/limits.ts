@@ -1,9 +1,9 @@
 import type { QueueSettings, RateInput } from '@millrace/contract';
-import { duration, number } from './format.js';
+import { number, perWords } from './format.js';
 
-/** "100 per 1 min", "100 per 1 min, up to 10 at once". */
+/** "100 per minute", "100 per minute, up to 10 at once". */
 export function rateText({ count, per_secs, burst }: RateInput): string {
-  const rate = `${number(count)} per ${duration(per_secs * 1000)}`;
+  const rate = `${number(count)} per ${perWords(per_secs * 1000)}`;
   return burst === undefined || burst === null || burst === 1 ? rate : `${rate}, up to ${number(burst)} at once`;
 }
 

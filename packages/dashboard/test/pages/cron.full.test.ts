@@ -31,6 +31,7 @@ describe.skipIf(!hasBrowser)('schedules in the dashboard', async () => {
     await dialog.getByLabel('Time zone').fill('Europe/Berlin');
     await dialog.getByText('At 09:30, Monday through Friday').waitFor();
     await expect.poll(() => dialog.locator('.preview li').count()).toBe(5);
+    expect(await dialog.locator('.preview li').first().textContent()).toMatch(/, \d\d:\d\d:\d\d \S+$/);
     await dialog.getByLabel('Payload').fill('{"amount": 1.10');
     await dialog.getByText('The payload is not a JSON object yet.').waitFor();
     await dialog.getByLabel('Payload').fill('{"amount": 1.10, "id": 9007199254740993}');

@@ -8,9 +8,13 @@ const STEPS = 240;
 
 type Columns = Readonly<Record<string, (index: number) => number | null>>;
 
+const lastStep = (): number => Math.floor(Date.now() / 15_000) * 15_000;
+/** Whatever the second is: within a minute, never at its end. */
+const midMinute = (): number => Math.floor(Date.now() / 60_000) * 60_000 + 30_000;
+
 /** What `/series` answers: an hour in steps of 15 seconds, with these columns and nothing else. */
-function seriesOf(columns: Columns): object {
-  const from = new Date(Math.floor(Date.now() / 15_000 - STEPS) * 15_000).toISOString();
+function seriesOf(columns: Columns, until = lastStep()): object {
+  const from = new Date(until - STEPS * STEP_SECS * 1000).toISOString();
   const names = ['created', 'completed', 'failed', 'retried'];
   const times = ['wait_p50', 'wait_p95', 'wait_p99', 'run_p50', 'run_p95', 'run_p99'];
   const values = (name: string, otherwise: number | null): (number | null)[] =>
@@ -166,9 +170,10 @@ describe.skipIf(!hasBrowser)('the overview of the dashboard', async () => {
   });
 
   test('what is not complete is drawn as such, and no line falls to it', async () => {
-    const series = seriesOf({ created: () => 4, completed: (index) => (index === STEPS - 1 ? 1 : 4) });
+    const columns = { created: () => 4, completed: (index: number) => (index === STEPS - 1 ? 1 : 4) };
+    const series = seriesOf(columns, midMinute());
     const page = await overview({ '/series': () => series, '/queues': () => ({ queues: [stuck('mail', 5)] }) });
-    const plot = page.getByRole('img', { name: /^Jobs per 1 min/ });
+    const plot = page.getByRole('img', { name: /^Jobs per minute/ });
     const bars = await plot
       .locator('rect.bar')
       .evaluateAll((all) => all.map((bar) => bar.classList.contains('partly')));
@@ -221,7 +226,7 @@ describe.skipIf(!hasBrowser)('the overview of the dashboard', async () => {
     });
     expect(to! - from!).toBe(3_600_000);
     const plot = page.getByRole('img', {
-      name: 'Jobs per 1 min: completed: 480; retried: 0; failed: 24; created: 480',
+      name: 'Jobs per minute: completed: 480; retried: 0; failed: 24; created: 480',
     });
     expect(await plot.locator('rect.bar.tone-green').count()).toBeGreaterThanOrEqual(60);
     const failed = await plot.locator('rect.bar.tone-red').count();

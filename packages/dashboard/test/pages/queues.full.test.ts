@@ -284,7 +284,7 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
     const user = keys.locator('[data-row="user-7"]');
     await user.getByText('2/2').waitFor();
     expect(await user.locator('td[data-title="Waiting"]').textContent()).toBe('1');
-    await keys.locator('[data-row="partner"]').getByText('100 per 1 min, up to 5 at once').waitFor();
+    await keys.locator('[data-row="partner"]').getByText('100 per minute, up to 5 at once').waitFor();
     const slots = page.getByRole('list', { name: 'What the queue holds' }).getByTitle('By jobs of all tenants');
     await slots.getByText('slots in use').waitFor();
     await page.getByText(/^\d of 4$/).waitFor();
@@ -310,7 +310,7 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
     await row.getByText('tenants take turns').waitFor();
     expect(await row.locator('.limits li').allTextContents()).toEqual([
       'at most 3 running',
-      '1,000 per 1 min',
+      '1,000 per minute',
       'tenants take turns',
     ]);
     const { body } = await server.admin.get('/api/v1/admin/queues/narrow');

@@ -2,7 +2,7 @@ import type { Series } from '@millrace/contract';
 import type { ReactNode } from 'react';
 import { useRead, type Since } from '../../api/hooks.js';
 import { serverNow } from '../../lib/clock.js';
-import { duration, number } from '../../lib/format.js';
+import { duration, number, perWords } from '../../lib/format.js';
 import { Chart, type Line } from './chart.js';
 import { barsOf } from './scale.js';
 import { Stacked } from './stacked.js';
@@ -41,7 +41,7 @@ export function SeriesPlots({ query, since, keepPrevious = true, timesTitle, tim
           <div className="columns">
             <section className="panel">
               <Stacked
-                title={`Jobs per ${duration(bars.stepMs)}`}
+                title={`Jobs per ${perWords(bars.stepMs)}`}
                 {...bars}
                 steps={created.length}
                 whole={whole}

@@ -7,7 +7,7 @@ import { Loaded } from '../../components/notes.js';
 import { Panel } from '../../components/page.js';
 import { Time } from '../../components/time.js';
 import { serverNow } from '../../lib/clock.js';
-import { duration, number } from '../../lib/format.js';
+import { number, perWords } from '../../lib/format.js';
 import { useShares } from './use-shares.js';
 import { useAddress } from '../../lib/routing.js';
 
@@ -52,7 +52,7 @@ function Shares({ series }: { readonly series: AdminSeries }): ReactNode {
   return (
     <>
       <Stacked
-        title={`Jobs ended per ${duration(bars.stepMs)}`}
+        title={`Jobs ended per ${perWords(bars.stepMs)}`}
         {...bars}
         steps={rest.length}
         layers={tenants.slice(0, LAYERS_MAX).map(({ tenant_id, ended }) => ({ name: tenant_id, values: sums(ended) }))}

@@ -52,7 +52,7 @@ export function CronDetails({ cron, payload, config, onEdit, onClose }: DetailsP
               <ol className="plain-list">
                 {next_run_at.map((at) => (
                   <li key={at}>
-                    <ExactTime at={at} />
+                    <ExactTime at={at} unit="s" />
                   </li>
                 ))}
                 {next_run_at.length === 0 && <li className="quiet">The expression has no further occurrences.</li>}

@@ -174,7 +174,7 @@ function Preview({ expression, timezone }: { readonly expression: string; readon
       <ol className="plain-list">
         {read.data?.next.map((at) => (
           <li key={at}>
-            <ExactTime at={at} />
+            <ExactTime at={at} unit="s" />
           </li>
         ))}
       </ol>

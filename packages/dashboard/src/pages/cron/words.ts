@@ -27,7 +27,8 @@ export function wordsOf(expression: string): string | null {
   const parts = (NICKNAMES[plain.toLowerCase()] ?? plain).split(/\s+/);
   // With seconds first, and the year last. What only some seconds or years have is not put into words.
   if (parts.length === 7 && parts.pop() !== '*') return null;
-  if (parts.length === 6 && parts.shift() !== '0') return null;
+  const second = parts.length === 6 ? parts.shift() : '0';
+  if (second !== '0') return parts.every((part) => part === '*') ? secondWords(fieldOf(second, 0, 59)) : null;
   const [minute, hour, day, month, weekday] = parts;
   if (parts.length !== 5) return null;
   const time = timeWords(fieldOf(minute, 0, 59), fieldOf(hour, 0, 23));
@@ -75,6 +76,12 @@ function timeWords(minute: Field | null, hour: Field | null): string | null {
   if (minutes === null || hours === null) return null;
   if (minutes === '') return hours === '' ? 'Every hour' : `On the hour, ${hours}`;
   return hours === '' ? minutes : `${minutes}, ${hours}`;
+}
+
+/** Of every minute of every day. */
+function secondWords(second: Field | null): string | null {
+  if (second?.kind === 'any') return 'Every second';
+  return second?.kind === 'step' ? `Every ${second.every} seconds` : null;
 }
 
 /** Empty: at the full hour. */

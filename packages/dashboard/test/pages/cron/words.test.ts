@@ -30,6 +30,8 @@ test.each([
   '0,30 * * * *',
   '0 4 10-20 * *',
   '0 30 9 * * *',
+  '* * * * * *',
+  '*/20 * * * * *',
 ])('%s is told in the words of the reference', (expression) => {
   expect(wordsOf(expression)).toBe(reference(expression));
 });
@@ -39,9 +41,16 @@ test('a nickname is told by what it stands for', () => {
   expect(wordsOf('@Hourly')).toBe('Every hour');
 });
 
-test.each(['', 'never', '* * *', '61 * * * *', '0 9 L * *', '5-10/2 * * * *', '*/10 * * * * *', '0 0 9 * * * 2030'])(
-  '%j is left as it is',
-  (expression) => {
-    expect(wordsOf(expression)).toBeNull();
-  },
-);
+test.each([
+  '',
+  'never',
+  '* * *',
+  '61 * * * *',
+  '0 9 L * *',
+  '5-10/2 * * * *',
+  '*/10 0 * * * *',
+  '7 * * * * *',
+  '0 0 9 * * * 2030',
+])('%j is left as it is', (expression) => {
+  expect(wordsOf(expression)).toBeNull();
+});
