@@ -50,7 +50,7 @@ function AttemptView({ attempt, open }: { readonly attempt: Attempt; readonly op
         <b className="figures">#{number}</b>
         <State state={outcome} />
         <span className="cut">
-          {worker_id === null ? <span className="quiet">unknown worker</span> : <WorkerLink id={worker_id} />}
+          {worker_id === null ? <span className="quiet">worker not recorded</span> : <WorkerLink id={worker_id} />}
         </span>
         <span>
           began <Time at={started_at} />

@@ -75,6 +75,8 @@ describe.skipIf(!hasBrowser)('workflows in the dashboard', async () => {
     await row.getByRole('link', { name: 'states' }).click();
     await page.locator('.error-text').getByText('in any warehouse').waitFor();
     await page.locator('.node.selected[data-step="reserve"]').waitFor();
+    // None will come.
+    await page.locator('.step-texts section', { hasText: 'Result' }).getByText('none', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Close the step' }).click();
     await page.locator('.error-text').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'reserve failed: no stock left' }).click();

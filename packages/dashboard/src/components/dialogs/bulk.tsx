@@ -111,7 +111,7 @@ function DryRunView({ dry, noun }: { readonly dry: DryRun | Error | null; readon
     return (
       <p>
         There is so much to look at that counting was given up before the first match: how many {noun}s match is not
-        known. This cannot be undone. Items created from now on are not affected.
+        known. This cannot be undone. Those created from now on are not affected.
       </p>
     );
   }
@@ -120,7 +120,7 @@ function DryRunView({ dry, noun }: { readonly dry: DryRun | Error | null; readon
     <div className="stack">
       <p className="sentence">
         <b className="figures">{atLeast(dry.matched)}</b> {dry.matched.n === 1 ? `${noun} matches` : `${noun}s match`}.
-        This cannot be undone. Items created from now on are not affected.
+        This cannot be undone. Those created from now on are not affected.
       </p>
       <ul className="sample" aria-label="The first that match">
         {dry.sample.map(({ id, task_name, queue_name, created_at }) => (

@@ -62,16 +62,18 @@ function Overview({ data }: { readonly data: AdminOverview }): ReactNode {
   ];
   return (
     <>
-      <ul className="tiles now" aria-label="Jobs of all tenants by state">
-        {TILES.map((state) => (
-          <li key={state}>
-            <span className="tile">
-              <State state={state} />
-              <CountFigure of={jobs[state]} />
-            </span>
-          </li>
-        ))}
-      </ul>
+      <Panel title="Jobs by state" aside={<span className="quiet">all that are kept</span>}>
+        <ul className="tiles now" aria-label="Jobs of all tenants by state">
+          {TILES.map((state) => (
+            <li key={state}>
+              <span className="tile">
+                <State state={state} />
+                <CountFigure of={jobs[state]} />
+              </span>
+            </li>
+          ))}
+        </ul>
+      </Panel>
       <ul className="tiles" aria-label="All tenants in figures">
         {figures.map(([name, figure]) => (
           <li key={name}>

@@ -59,7 +59,7 @@ const COLUMNS: readonly Column<AdminQueue>[] = [
     key: 'asked',
     title: 'Last asked',
     numeric: true,
-    cell: ({ last_lease_at }) => <Time at={last_lease_at} otherwise="not today" />,
+    cell: ({ last_lease_at }) => <Time at={last_lease_at} otherwise="not in 24 h" />,
   },
   { key: 'limits', title: 'Limits', cell: ({ settings }) => <Limits words={settingsWords(settings)} /> },
   { key: 'tenants', title: 'Largest tenants', cell: (row) => <Holders queue={row} /> },

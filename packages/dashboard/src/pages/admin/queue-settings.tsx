@@ -47,8 +47,8 @@ export function SettingsDialog({ queue: { queue, settings }, onClose }: Settings
       <TextField label="Running at a time" placeholder="any number" {...whole} value={running} onChange={setRunning} />
       <div className="fields">
         <TextField label="Jobs that may start" placeholder="any number" {...whole} value={count} onChange={setCount} />
-        <TextField label="in so many seconds" {...whole} value={per} onChange={setPer} disabled={count === ''} />
-        <TextField label="of them at once" {...whole} value={burst} onChange={setBurst} disabled={count === ''} />
+        <TextField label="Period, seconds" {...whole} value={per} onChange={setPer} disabled={count === ''} />
+        <TextField label="Burst" {...whole} value={burst} onChange={setBurst} disabled={count === ''} />
       </div>
       <label className="tick">
         <input type="checkbox" checked={takesTurns} onChange={(event) => setTakesTurns(event.target.checked)} />

@@ -10,11 +10,12 @@ import { Facts, Page, Panel } from '../../components/page.js';
 import { State } from '../../components/state.js';
 import { Countdown, ExactTime } from '../../components/time.js';
 import { useNow } from '../../lib/clock.js';
-import { clockToSecond, dayAndClock, exact, shortId } from '../../lib/format.js';
+import { clockToSecond, dayAndClock, duration, exact, shortId } from '../../lib/format.js';
 import { useZone } from '../../lib/preferences.js';
 import { membersOf } from '../../lib/json/slice.js';
 import { hasEnded, stateOf } from '../../lib/states.js';
 import { AttemptList } from '../../components/attempt-list.js';
+import { backoffWords } from './backoff-words.js';
 import { CompareAttempts, CompareButton, comparedOf } from './compare-attempts.js';
 import { ProgressPanel } from './progress-panel.js';
 import { rowsOf } from './timeline-rows.js';
@@ -207,8 +208,6 @@ const HALF_DAY_MS = 12 * 3_600_000;
 
 function Details({ job }: { readonly job: Job }): ReactNode {
   const { config } = job;
-  const { retry_backoff, retry_delay_secs: delay, retry_max_delay_secs: most, jitter_factor } = config;
-  const backoff = `${retry_backoff}, ${delay} s up to ${most} s, ± ${jitter_factor * 100} %`;
   return (
     <Facts
       facts={[
@@ -223,10 +222,10 @@ function Details({ job }: { readonly job: Job }): ReactNode {
         ['due', <ExactTime key="due" at={job.scheduled_at} />],
         ['started', <ExactTime key="started" at={job.started_at} />],
         ['ended', <ExactTime key="ended" at={job.completed_at} />],
-        ['worker', job.worker_id === null ? '–' : <WorkerLink key="worker" id={job.worker_id} />],
+        ...runningFacts(job),
         ['retries', `${job.retry_count} of ${config.max_retries}`],
-        ['backoff', backoff],
-        ['timeout', `${config.timeout_secs} s`],
+        ['backoff', backoffWords(config)],
+        ['timeout', duration(config.timeout_secs * 1000)],
         ['priority', config.priority],
         ['idempotency key', job.idempotency_key ?? '–'],
         [
@@ -243,6 +242,10 @@ function Details({ job }: { readonly job: Job }): ReactNode {
     />
   );
 }
+
+/** Only while it runs: who completed a job is not recorded, and who failed it stands at the attempt. */
+const runningFacts = ({ worker_id }: Job): readonly (readonly [string, ReactNode])[] =>
+  worker_id === null ? [] : [['worker', <WorkerLink key="worker" id={worker_id} />]];
 
 /** Where the job came from, if another job or a dead letter was run again. */
 function MetadataLinks({ job: { metadata } }: { readonly job: Job }): ReactNode {

@@ -103,7 +103,7 @@ const LiveButton = ({ live, isSelecting, onClick }: LiveButtonProps): ReactNode 
     title={live ? 'Refreshes every two seconds' : 'Does not refresh'}
   >
     <Icon name={live && !isSelecting ? 'dot' : 'pause'} size={14} />
-    {!live ? 'paused' : isSelecting ? 'waits for the selection' : 'live'}
+    {!live ? 'paused' : isSelecting ? 'paused while selecting' : 'live'}
   </button>
 );
 

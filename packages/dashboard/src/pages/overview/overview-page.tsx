@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
 import { NeedsAttention } from '../../components/attention/needs-attention.js';
 import { CountFigure } from '../../components/figure.js';
+import { Icon } from '../../components/icon.js';
 import { Link } from '../../components/links.js';
 import { Empty, Loaded } from '../../components/notes.js';
 import { Page, Panel } from '../../components/page.js';
@@ -59,26 +60,31 @@ const TILES: readonly JobState[] = ['pending', 'scheduled', 'running', 'retrying
 function StateTiles(): ReactNode {
   const counts = useRead<Counts>('/counts');
   return (
-    <Loaded read={counts} what="Counts" shape="tiles">
-      {({ jobs, dead_letters }) => (
-        <ul className="tiles now" aria-label="Jobs by state">
-          {TILES.map((state) => (
-            <li key={state}>
-              <Link to="/jobs" search={{ status: state === 'pending' ? 'waiting' : state }}>
-                <State state={state} />
-                <CountFigure of={jobs[state]} />
+    <Panel title="Jobs by state" aside={<span className="quiet">all that are kept</span>}>
+      <Loaded read={counts} what="Counts" shape="tiles">
+        {({ jobs, dead_letters }) => (
+          <ul className="tiles now" aria-label="Jobs by state">
+            {TILES.map((state) => (
+              <li key={state}>
+                <Link to="/jobs" search={{ status: state === 'pending' ? 'waiting' : state }}>
+                  <State state={state} />
+                  <CountFigure of={jobs[state]} />
+                </Link>
+              </li>
+            ))}
+            <li>
+              <Link to="/dead-letters">
+                <span className="state tone-grey">
+                  <Icon name="deadLetters" size={14} />
+                  dead letters
+                </span>
+                <CountFigure of={dead_letters} />
               </Link>
             </li>
-          ))}
-          <li>
-            <Link to="/dead-letters">
-              <span className="quiet">dead letters</span>
-              <CountFigure of={dead_letters} />
-            </Link>
-          </li>
-        </ul>
-      )}
-    </Loaded>
+          </ul>
+        )}
+      </Loaded>
+    </Panel>
   );
 }
 

@@ -92,7 +92,7 @@ function waitCard(series: Series, earlier: Series | undefined, line: Card['line'
   const now = waitOf(series);
   const before = earlier === undefined ? null : waitOf(earlier);
   return {
-    ...{ title: 'Waited, 95%', tone: 'blue', line },
+    ...{ title: 'Wait, p95', tone: 'blue', line },
     figure: now === null ? '–' : shortly(now),
     before: before === null ? null : shortly(before),
     change:

@@ -42,7 +42,7 @@ export function DepthTiles({ depth, slots }: DepthTilesProps): ReactNode {
         </Tile>
       )}
       <Tile name="a worker last asked">
-        <Time at={depth.last_lease_at} otherwise="not today" />
+        <Time at={depth.last_lease_at} otherwise="not in 24 h" />
       </Tile>
     </ul>
   );

@@ -8,13 +8,16 @@ import { go } from '../../lib/routing.js';
 
 type Next = QueueDetail['next'][number];
 
+/** So many say what comes; the rest is in the list of jobs. */
+const SHOWN = 10;
+
 /** What runs next. */
 export function NextJobs({ next }: { readonly next: readonly Next[] }): ReactNode {
   if (next.length === 0) return <p className="quiet">Nothing is waiting.</p>;
   return (
     <Table
       label="Next jobs"
-      rows={next}
+      rows={next.slice(0, SHOWN)}
       columns={COLUMNS}
       idOf={({ id }) => id}
       onOpen={({ id }) => go(`/jobs/${id}`)}

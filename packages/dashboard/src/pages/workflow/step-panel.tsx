@@ -119,7 +119,7 @@ function JobTexts({ id }: { readonly id: string }): ReactNode {
   const read = useRead<Job>(`/jobs/${id}`, { until: ({ status }) => hasEnded(status) });
   return (
     <Loaded read={read} what="The job">
-      {(_job, text) => {
+      {(job, text) => {
         const payload = memberText(text, 'payload') ?? '{}';
         const context = memberText(payload, '_context');
         const result = memberText(text, 'result') ?? 'null';
@@ -131,7 +131,11 @@ function JobTexts({ id }: { readonly id: string }): ReactNode {
             </section>
             <section>
               <h3>Result</h3>
-              {result === 'null' ? <p className="quiet">none yet</p> : <RawJson label="Result" text={result} />}
+              {result !== 'null' ? (
+                <RawJson label="Result" text={result} />
+              ) : (
+                <p className="quiet">{hasEnded(job.status) ? 'none' : 'none yet'}</p>
+              )}
             </section>
             <section>
               <h3>Payload</h3>
