@@ -141,6 +141,14 @@ describe.skipIf(!hasBrowser)('what the list of jobs shows and does', async () =>
     await page.getByText('No views yet').waitFor();
   });
 
+  test.each(['Views', 'Columns'])('the menu %s is whole on a narrow screen', async (name) => {
+    const page = await stage.visit('/jobs', { width: 390 });
+    await page.locator('summary', { hasText: name }).click();
+    const { x = -1, width = 0 } = (await page.locator('.drop-panel').boundingBox()) ?? {};
+    expect(x).toBeGreaterThanOrEqual(0);
+    expect(x + width).toBeLessThanOrEqual(390);
+  });
+
   test('jobs that wait are run now, after a dry run', async () => {
     const queue = 'later';
     const id = await create(queue, { delay_secs: 3600 });
@@ -182,6 +190,6 @@ describe.skipIf(!hasBrowser)('what the list of jobs shows and does', async () =>
     await page.goto(`${url}/ui/jobs?queue=${queue}&status=failed`);
     await page.getByLabel('Select all').check();
     await page.getByRole('button', { name: 'Replay…' }).click();
-    await page.getByText('None of these jobs has a dead letter that was not replayed.').waitFor();
+    await page.getByText('None of these jobs has an open dead letter.').waitFor();
   });
 });

@@ -113,7 +113,7 @@ export function ColumnMenu({ shown }: { readonly shown: string }): ReactNode {
             </label>
           ))}
           <button type="button" className="button small" onClick={() => choose(AT_FIRST)}>
-            As at first
+            Reset
           </button>
         </fieldset>
       )}

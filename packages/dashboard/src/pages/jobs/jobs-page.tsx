@@ -113,7 +113,7 @@ function NewRows({ list, live }: { readonly list: LiveList; readonly live: boole
     return (
       <span className="quiet">
         Newest first.
-        {live && <span className="if-roomy"> New jobs are counted here until you ask for them.</span>}
+        {live && <span className="if-roomy"> New jobs are counted here until you show them.</span>}
       </span>
     );
   }

@@ -29,7 +29,7 @@ export function ReplayDialog({ jobIds, ...dialog }: ReplayDialogProps): ReactNod
         ) : found instanceof Error ? (
           <ErrorNote error={found} />
         ) : (
-          <p>None of these jobs has a dead letter that was not replayed.</p>
+          <p>None of these jobs has an open dead letter.</p>
         )}
       </Dialog>
     );

@@ -15,7 +15,7 @@ export function ViewMenu(): ReactNode {
       {(close) => (
         <>
           {views.length === 0 ? (
-            <p className="quiet">No views yet. One is the filters and columns that are set now, under a name.</p>
+            <p className="quiet">No views yet. Save the current filters and columns under a name.</p>
           ) : (
             <ul className="views" aria-label="Saved views">
               {views.map((view) => (
