@@ -67,7 +67,7 @@ export function Outlet(): ReactNode {
   useLayoutEffect(() => {
     if (top !== null) scrollTo(0, top);
   }, [view, top]);
-  if (pattern === null) return <p className="empty">There is no such page. Use the menu above.</p>;
+  if (pattern === null) return <p className="empty">There is no such page. Use the menu.</p>;
   if (failure !== null) return <ErrorNote error={failure} />;
   return <Guarded key={path}>{Page !== null && <Page />}</Guarded>;
 }

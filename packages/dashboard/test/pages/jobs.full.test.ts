@@ -319,7 +319,7 @@ describe.skipIf(!hasBrowser)('jobs in the dashboard', async () => {
     await page.getByRole('button', { name: 'Select all that match' }).click();
     await page.getByRole('button', { name: 'Cancel…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Cancel jobs' });
-    await dialog.getByText('how many jobs match is not known').waitFor();
+    await dialog.getByText('the number of matching jobs is unknown').waitFor();
     await dialog.getByLabel(/Type/).fill('all');
     await dialog.getByRole('button', { name: 'Cancel all that match' }).click();
     await page.getByText('1 of 1 looked at, 1 changed').waitFor();

@@ -202,7 +202,7 @@ describe.skipIf(!hasBrowser)('workflows in the dashboard', async () => {
     await dialog.getByLabel(/Changes to the context/).fill('{"truck": 2.50}');
     expect(await seriousFindings(page)).toEqual([]);
     await dialog.getByRole('button', { name: 'Resume' }).click();
-    await page.getByText('goes on').waitFor();
+    await page.getByText('Workflow order resumed.').waitFor();
     await becomes(page, 'reserve', 'pending');
     await page.getByText('earlier jobs').waitFor();
     await runStep('resume', { outcome: 'completed' });

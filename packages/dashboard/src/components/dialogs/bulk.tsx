@@ -110,8 +110,8 @@ function DryRunView({ dry, noun }: { readonly dry: DryRun | Error | null; readon
   if (isUnknown(dry.matched)) {
     return (
       <p>
-        There is so much to look at that counting was given up before the first match: how many {noun}s match is not
-        known. This cannot be undone. Those created from now on are not affected.
+        The server ran out of time before it found the first match, so the number of matching {noun}s is unknown. This
+        cannot be undone. Those created from now on are not affected.
       </p>
     );
   }

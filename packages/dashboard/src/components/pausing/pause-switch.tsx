@@ -82,7 +82,7 @@ function PauseDialog({ queue, tenants, onClose }: PauseDialogProps): ReactNode {
       onClose={onClose}
     >
       <p>
-        No worker gets another job of this queue until it is resumed; what runs goes on. This concerns every tenant
+        Workers get no more jobs of this queue until it is resumed; running jobs continue. This affects every tenant
         {tenants.length > 0 && `: ${tenants.join(', ')}`}.
       </p>
       <TextField

@@ -61,7 +61,7 @@ function Shares({ series }: { readonly series: AdminSeries }): ReactNode {
       />
       {counted_from !== null && (
         <p className="quiet">
-          There are too many tenants to count all of it: nothing is counted before <Time at={counted_from} />.
+          There are too many tenants to count further back than <Time at={counted_from} />.
         </p>
       )}
     </>

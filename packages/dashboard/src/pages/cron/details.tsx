@@ -160,9 +160,7 @@ function DetailActions({ cron, onEdit, onClose }: Pick<DetailsProps, 'cron' | 'o
           onConfirm={remove}
           onClose={() => setDeleting(false)}
         >
-          <p>
-            The schedule and the list of its firings are removed. Jobs that it has created stay. This cannot be undone.
-          </p>
+          <p>The schedule and the list of its firings are removed. The jobs it created stay. This cannot be undone.</p>
         </Confirm>
       )}
     </>

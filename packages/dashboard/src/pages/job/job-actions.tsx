@@ -73,7 +73,7 @@ function RunNowButton({ job }: { readonly job: Job }): ReactNode {
   const request: Change = { method: 'POST', path: `/jobs/${job.id}/run-now` };
   return (
     <Asking label="Run now…" title={`Run ${job.task_name} now`} verb="Run now" request={request}>
-      It becomes due at once, instead of at its own time.
+      It becomes due now, instead of when it was scheduled.
     </Asking>
   );
 }

@@ -130,7 +130,7 @@ function StopButton({ operation }: { readonly operation: Operation }): ReactNode
           onConfirm={() => change(request).then(refresh)}
           onClose={() => setOpen(false)}
         >
-          <p>Changes that it has made stay. It cannot be resumed.</p>
+          <p>What it has changed stays changed. It cannot be resumed.</p>
         </Confirm>
       )}
     </>

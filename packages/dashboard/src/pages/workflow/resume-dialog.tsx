@@ -34,7 +34,7 @@ export function ResumeDialog({ workflow, from, onClose }: ResumeProps): ReactNod
   };
   const resume = async (): Promise<void> => {
     await change(request);
-    say(`Workflow ${workflow.name} goes on.`);
+    say(`Workflow ${workflow.name} resumed.`);
     onClose();
     await refresh();
   };
