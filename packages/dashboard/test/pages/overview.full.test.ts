@@ -270,6 +270,28 @@ describe.skipIf(!hasBrowser)('the overview of the dashboard', async () => {
     await empty.getByRole('button', { name: 'Copy' }).waitFor();
   });
 
+  test('where nothing ever ran, the first command comes first; later, what happened does', async () => {
+    let completed = 0;
+    const states = ['pending', 'scheduled', 'running', 'retrying', 'failed', 'cancelled'];
+    const none = { n: 0, exact: true };
+    const page = await overview({
+      '/counts': () => ({
+        jobs: { ...Object.fromEntries(states.map((state) => [state, none])), completed: { n: completed, exact: true } },
+        dead_letters: none,
+      }),
+      '/queues': () => ({ queues: [] }),
+    });
+    const [command, cards] = [page.getByLabel('Command'), page.getByRole('list', { name: 'In the last hour' })];
+    await Promise.all([command.waitFor(), cards.waitFor()]);
+    const isFirst = async (): Promise<boolean> => {
+      const [one, other] = await Promise.all([command.boundingBox(), cards.boundingBox()]);
+      return (one?.y ?? 0) < (other?.y ?? 0);
+    };
+    await expect.poll(isFirst).toBe(true);
+    completed = 1;
+    await expect.poll(isFirst).toBe(false);
+  });
+
   test('the menu has at most seven entries, and the rest in groups', async () => {
     const page = await stage.visit('/operations');
     const menu = page.getByRole('navigation', { name: 'Pages' });

@@ -25,18 +25,26 @@ const COMING_UP = 5;
 export default function OverviewPage(): ReactNode {
   const [address] = useAddress();
   const span = SPANS.find((known) => known === address.span) ?? '1h';
+  const isNew = useIsNew();
   return (
     <Page title="Overview" actions={<SpanTabs chosen={span} />}>
       <NeedsAttention span={span} />
+      {isNew && <QueuesPanel />}
       <SpanCards span={span} />
       <Plots span={span} />
       <StateTiles />
-      <div className="columns uneven">
-        <QueuesPanel />
+      <div className={isNew ? undefined : 'columns uneven'}>
+        {!isNew && <QueuesPanel />}
         <ComingUp />
       </div>
     </Page>
   );
+}
+
+/** Nothing has ever run: how to begin comes before figures that are all zero. */
+function useIsNew(): boolean {
+  const { data } = useRead<Counts>('/counts');
+  return data !== undefined && [...Object.values(data.jobs), data.dead_letters].every(({ n }) => n === 0);
 }
 
 const SpanTabs = ({ chosen }: { readonly chosen: string }): ReactNode => (
