@@ -63,17 +63,26 @@ describe.skipIf(!hasBrowser)('what operators see of tenants, and what they chang
   test('what did this operator change: the log says who, when, what it was and what it is', async () => {
     await server.a.post('/api/v1/jobs', { task_name: 'work', config: { queue: 'held' } });
     await server.admin.post('/api/v1/admin/queues/held/pause', { reason: 'the provider is down' });
-    await server.admin.send('PUT', '/api/v1/admin/queues/held', { body: { running: 3 } });
+    await server.admin.send('PUT', '/api/v1/admin/queues/held', {
+      body: { running: 3, rate: { count: 100, per_secs: 60, burst: 5 } },
+    });
     const page = await stage.visit('/admin', { token: ADMIN_TOKEN, width: 390 });
     await page.getByRole('link', { name: 'Audit' }).click();
     const rows = page.getByRole('table', { name: 'Changes by operators' }).locator('[data-row]');
     const set = rows.filter({ hasText: 'set the limits of the queue held' });
     await set.getByText('admin', { exact: true }).waitFor();
-    expect(await set.locator('dl').textContent()).toContain('none → 3');
+    const changed = await set.locator('dl').textContent();
+    expect(changed).toContain('none → 3');
+    expect(changed).toContain('none → 100 per minute, up to 5 at once');
     await rows.filter({ hasText: 'paused the queue held' }).getByText('the provider is down').waitFor();
     await page.getByRole('combobox', { name: 'Operator' }).selectOption('admin');
     await page.waitForURL('**/ui/audit?by=admin');
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
     expect(await seriousFindings(page)).toEqual([]);
+    // However much there is to say about the change, a name is not broken.
+    await page.setViewportSize({ width: 1280, height: 900 });
+    const linesOf = (name: string) =>
+      set.getByText(name, { exact: true }).evaluate((each) => each.getClientRects().length);
+    expect(await linesOf('admin')).toBe(1);
   });
 });

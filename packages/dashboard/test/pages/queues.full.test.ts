@@ -313,6 +313,8 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
       '1,000 per minute',
       'tenants take turns',
     ]);
+    // What can be done about a queue is in sight, however much is set for it.
+    expect(await row.evaluate((each) => each.getBoundingClientRect().right)).toBeLessThan(1280);
     const { body } = await server.admin.get('/api/v1/admin/queues/narrow');
     const rate = { count: 1000, per_secs: 60, burst: 1 };
     expect(body).toEqual({ queue: 'narrow', running: 3, rate, share: 'tenant' });

@@ -88,8 +88,8 @@ const WORDS: Readonly<Record<AuditEntry['action'], string>> = {
 const SAID = ['paused_at', 'paused_by'];
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
-  { key: 'when', title: 'When', cell: ({ at }) => <Time at={at} /> },
-  { key: 'by', title: 'By', cell: ({ by }) => <b>{by}</b> },
+  { key: 'when', title: 'When', brief: true, cell: ({ at }) => <Time at={at} /> },
+  { key: 'by', title: 'By', brief: true, cell: ({ by }) => <b>{by}</b> },
   {
     key: 'what',
     title: 'What',
@@ -103,6 +103,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   {
     key: 'request',
     title: 'Request',
+    brief: true,
     hiddenOnCards: true,
     cell: ({ request_id }) => <span className="mono quiet">{request_id}</span>,
   },

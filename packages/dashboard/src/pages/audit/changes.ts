@@ -1,3 +1,6 @@
+import type { RateInput } from '@millrace/contract';
+import { rateText } from '../../lib/limits.js';
+
 /** One member that is not what it was. */
 export interface Difference {
   readonly name: string;
@@ -22,8 +25,12 @@ const difference = (name: string, before: unknown, after: unknown): Difference[]
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+const isRate = (value: unknown): value is RateInput =>
+  isObject(value) && typeof value.count === 'number' && typeof value.per_secs === 'number';
+
 function words(value: unknown): string {
   if (value === null || value === undefined) return 'none';
+  if (isRate(value)) return rateText(value);
   if (isObject(value)) {
     return Object.entries(value)
       .map(([name, part]) => `${name.replaceAll('_', ' ')} ${words(part)}`)
