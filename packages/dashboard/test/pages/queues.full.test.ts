@@ -48,6 +48,15 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
     expect(urgent).not.toBe(soon);
   });
 
+  test('what runs next is the first ten of a queue, however long it is', async () => {
+    const jobs = Array.from({ length: 12 }, (_, n) => ({ task_name: `n${n}`, config: { queue: 'line' } }));
+    await server.a.post('/api/v1/jobs/batch', { jobs });
+    const page = await stage.visit('/queues/line');
+    const next = page.getByRole('table', { name: 'Next jobs' }).locator('[data-row]');
+    await next.first().getByText('n0', { exact: true }).waitFor();
+    expect(await next.count()).toBe(10);
+  });
+
   test('an operator sees all tenants, pauses a queue after a question, and resumes it', async () => {
     await create('held', 'work');
     await create('held', 'work', 0, server.b);
