@@ -5,7 +5,7 @@ import { byClaimOrder, type Claim, type Claimer } from '../engine/leases/claim.j
 import type { QueueHead } from '../engine/leases/idle-queues.js';
 import type { Slots } from '../engine/leases/slots.js';
 import type { LeaseRequest } from '../engine/api.js';
-import { away, present, type Cell } from './cell.js';
+import { present, type Cell } from './cell.js';
 import { Patience } from './patience.js';
 
 /**
@@ -18,7 +18,7 @@ import { Patience } from './patience.js';
  * being the first: so each is reached even by workers that lease one job at a time.
  *
  * A database that takes too long is passed over until it answers (patience.ts). What it has claimed by then is held by
- * whoever asked, and comes after the claim (`later`).
+ * whoever asked, and comes after the claim (`later`). Where there are no others to go on with, it is waited for.
  */
 const NOTHING: CellHeads = { heads: [], more: false, gated: false };
 const MAX_TURNS_KEPT = 10_000;
@@ -58,6 +58,7 @@ export class CellsClaimer {
     const hasSome = (): boolean => jobs.length + late.length > 0;
     let free = Array.from({ length: slots.count }, (_, place) => place);
     let asked = this.#quick(passesOver);
+    const isAlone = asked.length === 1;
     let cut = false;
     for (;;) {
       const shares = await this.#look(queue, asked, free).catch((error: unknown) => {
@@ -66,7 +67,7 @@ export class CellsClaimer {
         return [];
       });
       if (shares.length === 0) break;
-      const filled = await this.#fill(queue, slots, shares, hasSome());
+      const filled = await this.#fill(queue, slots, shares, { isAlone, hasSome: hasSome() });
       filled.forEach((part) => jobs.push(...part.jobs));
       late.push(...filled.flatMap(({ later }) => later ?? []));
       cut = filled.some((part) => part.cut);
@@ -154,13 +155,18 @@ export class CellsClaimer {
   }
 
   /** What could be claimed must reach the caller, whatever happens to the other claims. */
-  async #fill(queue: string, slots: Slots, shares: readonly Share[], hasSome: boolean): Promise<Filled[]> {
+  async #fill(
+    queue: string,
+    slots: Slots,
+    shares: readonly Share[],
+    { isAlone, hasSome }: { readonly isAlone: boolean; readonly hasSome: boolean },
+  ): Promise<Filled[]> {
     const bytes = Math.floor(slots.bytes / Math.max(1, shares.filter(({ places }) => places.length > 0).length));
     const claims = shares.map(async ({ cell, places }): Promise<Filled | { readonly error: unknown }> => {
       if (places.length === 0) return UNASKED;
       const claim = cell.engine.claimer.claim(queue, slots.pick(places, bytes));
       try {
-        const answer = await this.#claims.inTime(cell, claim);
+        const answer = isAlone ? await claim : await this.#claims.inTime(cell, claim);
         if (answer === null) return { ...UNASKED, isShort: true, later: claim.then(jobsOf, nothing) };
         const { jobs, cut } = answer;
         return { jobs, cut, isShort: jobs.length < places.length && !cut, later: null };
@@ -175,35 +181,43 @@ export class CellsClaimer {
     return filled.map((part) => ('error' in part ? { ...UNASKED, isShort: true } : part));
   }
 
-  /** Those that are worth asking. If none is, this fails. */
+  /** Those that are worth asking: slow ones only if there are no others. If none is, this fails. */
   #quick(passesOver: (place: number) => boolean = () => false): readonly ClaimCell[] {
-    return present(this.cells.filter((cell, place) => !this.#isSlow(cell) && !passesOver(place)));
+    const there = present(this.cells.filter((_, place) => !passesOver(place)));
+    const quick = there.filter((cell) => !this.#isSlow(cell));
+    return quick.length > 0 ? quick : there;
   }
 
   #isSlow(cell: ClaimCell): boolean {
     return this.#looks.isSlow(cell) || this.#claims.isSlow(cell);
   }
 
-  /** Null in the place of each that is away or takes too long. If none answers, this fails. */
+  /** Null in the place of each that fails, or takes longer than others. If none answers, this fails. */
   async #askAll<T extends object>(
     cells: readonly ClaimCell[],
     ask: (cell: ClaimCell) => Promise<T>,
   ): Promise<(T | null)[]> {
-    let failure: unknown = null;
+    const failures: unknown[] = [];
+    const late: { readonly place: number; readonly answer: Promise<T> }[] = [];
     const answers = await Promise.all(
-      cells.map(async (cell) => {
+      cells.map(async (cell, place) => {
         try {
-          const answer = await this.#looks.inTime(cell, ask(cell));
-          if (answer === null) failure ??= away(cell);
-          return answer;
+          const answer = ask(cell);
+          const given = await this.#looks.inTime(cell, answer);
+          if (given === null) late.push({ place, answer });
+          return given;
         } catch (error) {
-          failure ??= error;
+          failures.push(error);
           return null;
         }
       }),
     );
-    if (failure !== null && answers.every((answer) => answer === null)) throw failure as Error;
-    return answers;
+    if (cells.length === 0 || answers.some((answer) => answer !== null)) return answers;
+    if (late.length === 0) throw failures[0] as Error;
+    const waits = late.map(async ({ place, answer }) => answers.with(place, await answer));
+    return Promise.any(waits).catch((error: AggregateError) => {
+      throw error.errors[0] as Error;
+    });
   }
 }
 

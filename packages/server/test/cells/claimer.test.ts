@@ -17,6 +17,8 @@ class FakeCell {
   looks = 0;
   /** While it is given, claims are answered when it is resolved. */
   held: Promise<void> | null = null;
+  /** The same for looks. */
+  heldLooks: Promise<void> | null = null;
   claims = 0;
   isLostAfterClaim = false;
   /** The queue has settings: so many jobs may be claimed. Null: it has none. */
@@ -47,6 +49,7 @@ class FakeCell {
 
   async peek(queue: string, count: number): Promise<any> {
     this.looks++;
+    await this.heldLooks;
     if (this.isLost) throw new Error('it is lost');
     if (this.room !== null) return { gated: this.jobs.length > 0, heads: [], more: false };
     const seen = this.jobs.slice(0, count + 2).map(({ priority }) => ({ priority, at: 0 }));
@@ -159,6 +162,18 @@ describe('a claim over several databases of which one does not answer it', () =>
       end();
     };
   }
+  interface HeldLooks {
+    readonly end: () => void;
+    readonly fail: () => void;
+  }
+  function holdLooks(cell: FakeCell): HeldLooks {
+    let [end, fail] = [(): void => undefined, (): void => undefined];
+    cell.heldLooks = new Promise((resolve, reject) => {
+      end = resolve;
+      fail = () => reject(new Error('it is lost'));
+    });
+    return { end, fail };
+  }
   const jobsOf = (found: any): string[] => found.jobs.map(({ job }: any) => job.id);
 
   it('goes on with the others, and brings later what that one has claimed', async () => {
@@ -191,6 +206,39 @@ describe('a claim over several databases of which one does not answer it', () =>
     expect([jobsOf(first), (await first.later).length]).toEqual([['b5'], 1]);
     const second = await answersAfter(1_500);
     expect([jobsOf(second), second.later]).toEqual([['a8'], null]);
+  });
+
+  it.each(['looks', 'claims'] as const)('waits for it if there is no other: its %s', async (what) => {
+    const [sole, away] = [withPriorities('a', 9, 8), withPriorities('b', 5)];
+    away.isAway = () => true;
+    const claimer = new CellsClaimer([sole, away]);
+    const end = what === 'claims' ? hold(sole) : holdLooks(sole).end;
+    const claimed = claimer.claim('q', slots(1));
+    await vi.advanceTimersByTimeAsync(5_000);
+    end();
+    const found = await claimed;
+    expect([jobsOf(found), found.later]).toEqual([['a9'], null]);
+  });
+
+  it('waits for the first that answers if all of them take too long to look', async () => {
+    const cells = [withPriorities('a', 9, 8), withPriorities('b', 5, 4)];
+    const claimer = new CellsClaimer(cells);
+    const [first, second] = cells.map(holdLooks);
+    const claimed = claimer.claim('q', slots(1));
+    await vi.advanceTimersByTimeAsync(5_000);
+    second!.end();
+    expect(jobsOf(await claimed)).toEqual(['b5']);
+    first!.end();
+  });
+
+  it('fails if all of them take too long, and fail in the end', async () => {
+    const cells = [withPriorities('a', 9), withPriorities('b', 5)];
+    const looks = cells.map(holdLooks);
+    const claimed = new CellsClaimer(cells).claim('q', slots(1));
+    const refused = expect(claimed).rejects.toThrow('it is lost');
+    await vi.advanceTimersByTimeAsync(5_000);
+    for (const { fail } of looks) fail();
+    await refused;
   });
 
   it('gives nothing up that it has, if a further look fails', async () => {
