@@ -124,7 +124,7 @@ interface Prepared {
 async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecycle): Promise<Prepared> {
   const { logger, credentials = new LiveCredentials(config), intervals = {}, printFinished } = options;
   const { safetyPollMs, sweepMs } = intervals;
-  const addresses = await databasesOf(config, { logger, waits: true, onStop: (stop) => lifecycle.onStop(stop) });
+  const found = await databasesOf(config, { logger, waits: true, onStop: (stop) => lifecycle.onStop(stop) });
   const handlers: Handlers = {
     ...builtinHandlers(config.builtinTasks),
     ...resolvingReferences(options.handlers ?? {}),
@@ -133,7 +133,7 @@ async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecy
   const metrics: Metrics = new Metrics({ version: VERSION, collect: (...args) => collectGauges(...args) });
   lifecycle.onStop(() => metrics.close());
   const cellOptions = { config, logger, lifecycle, metrics, tasks, safetyPollMs, printFinished };
-  const live = await LiveCells.start(addresses, cellOptions);
+  const live = await LiveCells.start(found, cellOptions);
   const { cells } = live;
   const service = serviceOn(live, safetyPollMs);
   const ready = async (): Promise<boolean> => !lifecycle.stopping && (await service.ready());

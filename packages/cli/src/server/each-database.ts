@@ -1,4 +1,4 @@
-import { createLogger, databasesOf, parseDatabaseConfig, type CellAddress } from '@millrace/server';
+import { createLogger, databasesOf, parseDatabaseConfig } from '@millrace/server';
 import type { Invocation } from '../invocation/invocation.js';
 
 /** What was done with a database of the configuration; the name is empty where there is only one. */
@@ -20,12 +20,12 @@ export async function eachDatabase<T>(
   const stops: (() => Promise<void>)[] = [];
   try {
     const done: Done<T>[] = [];
-    const addresses: readonly CellAddress[] = await databasesOf(config, {
+    const { cells } = await databasesOf(config, {
       logger: createLogger({ level, format }),
       onStop: (stop) => stops.push(stop),
       waits: false,
     });
-    for (const { name, url, directUrl } of addresses) done.push({ name, result: await work(directUrl ?? url) });
+    for (const { name, url, directUrl } of cells) done.push({ name, result: await work(directUrl ?? url) });
     return done;
   } finally {
     for (const stop of stops) await stop();

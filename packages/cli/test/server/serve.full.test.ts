@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger, startEmbedded } from '@millrace/server';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { evenRanges } from '../../../server/src/domain/cells.js';
+import { namesIn } from '../../../server/test/cells/kit.js';
 import { cloneDatabase, type TestDatabase } from '../../../server/test/support/database.js';
 import { freePort } from '../../../server/test/support/free-port.js';
 import { isRunning, spawnMillrace, spawnServer, type ServingProcess } from '../../../server/test/support/processes.js';
@@ -252,6 +254,35 @@ describe('with the embedded database', () => {
     const postmaster = Number(readFileSync(join(dir, 'pgdata', 'postmaster.pid'), 'utf8').split('\n')[0]);
     expect(await stop(fourth)).toBe(0);
     expect(isRunning(postmaster)).toBe(false);
+  });
+
+  it('divides it into cells, finds them again after a kill -9, and keeps their number', async () => {
+    const dir = embeddedDirectory();
+    const names = namesIn(evenRanges(2));
+    const keys = names.map((name) => `the-key-of-${name}`);
+    const flags = (cells: number): string[] => [
+      `--database-url=embedded:${dir}`,
+      `--cells=${cells}`,
+      `--api-keys=${names.map((name, n) => `${keys[n]}:${name}`).join(',')}`,
+      `--worker-token=${WORKER}`,
+    ];
+    const job = { task_name: 'left alone', config: { queue: 'nobody-works-here' } };
+    const first = await serve(flags(2), { DATABASE_URL: '' });
+    const ids = await Promise.all(keys.map((key) => createJob(first, key, job)));
+    first.signal('SIGKILL');
+    await first.exited;
+
+    const second = await serve(flags(2), { DATABASE_URL: '' });
+    for (const [n, key] of keys.entries()) expect(await jobStatus(second, key, ids[n]!)).toBe('pending');
+    const leased = await second.as(WORKER).post('/api/v1/queues/nobody-works-here/lease', { max_jobs: 9 });
+    const jobs = leased.body.jobs as { readonly job: { readonly id: string; readonly tenant_id: string } }[];
+    const expected = names.map((name, n) => [name, ids[n]]);
+    expect(jobs.map(({ job: { id, tenant_id } }) => [tenant_id, id]).sort()).toEqual(expected.sort());
+    expect(await stop(second)).toBe(0);
+
+    const other = spawnMillrace({ args: ['serve', ...flags(4)] });
+    expect((await other.exited).code).toBe(2);
+    expect(other.stderr()).toContain('has 2 cells, and keeps them: give --cells 2, or another --data-dir');
   });
 });
 

@@ -1,10 +1,13 @@
 import type { Logger } from 'pino';
 import type { CellAddress } from '../config/cell-list.js';
 import type { DatabaseConfig } from '../config/config.js';
-import { EVERY_BUCKET, evenRanges } from '../domain/cells.js';
+import { BUCKETS, EVERY_BUCKET, evenRanges, isSameRange } from '../domain/cells.js';
+import { nameOfPlace } from '../domain/held-ranges.js';
 import { startEmbedded } from '../embedded/index.js';
 import { ensureDatabase } from '../store/migrations/create-database.js';
-import { heldCells, listedCells } from './held-cells.js';
+import { UsageError } from '../config/read-options.js';
+import { heldBy } from '../store/handover/held.js';
+import { heldCells, listedCells, type FoundCells } from './held-cells.js';
 
 export type { CellAddress } from '../config/cell-list.js';
 
@@ -19,19 +22,33 @@ export interface DatabasesOptions {
 export async function databasesOf(
   { database, pooler, directDatabaseUrl: directUrl }: Pick<DatabaseConfig, 'database' | 'pooler' | 'directDatabaseUrl'>,
   { logger, onStop, waits }: DatabasesOptions,
-): Promise<readonly CellAddress[]> {
+): Promise<FoundCells> {
   if (database.kind === 'cells') return listedCells(database.file, { logger, waits });
   if (database.kind === 'urls') return heldCells(database.urls, { logger, waits });
   const only = { name: '', range: EVERY_BUCKET, pooler, directUrl };
-  if (database.kind === 'url') return [{ ...only, url: database.url }];
+  const known = (cells: readonly CellAddress[]): FoundCells => ({ cells, silent: new Set() });
+  if (database.kind === 'url') return known([{ ...only, url: database.url }]);
   const embedded = await startEmbedded({ dir: database.dir, log: logger });
   const { url } = embedded;
   onStop(() => embedded.stop());
-  if (database.cells === undefined) return [{ ...only, url }];
+  if (database.cells === undefined) return known([{ ...only, url }]);
   const cells: CellAddress[] = [];
   for (const [index, range] of evenRanges(database.cells).entries()) {
-    const name = `cell${index + 1}`;
-    cells.push({ ...only, name, range, url: await ensureDatabase(url, `millrace_${name}`) });
+    const name = nameOfPlace(index);
+    const cell = { ...only, name, range, url: await ensureDatabase(url, `millrace_${name}`) };
+    // Before the others are made: the first tells how many there are.
+    if (index === 0) await expectAsMany(cell, database);
+    cells.push(cell);
   }
-  return cells;
+  return known(cells);
+}
+
+/** @throws UsageError if the embedded PostgreSQL has been divided otherwise */
+async function expectAsMany({ url, range }: CellAddress, { dir }: { readonly dir: string }): Promise<void> {
+  const { range: held } = await heldBy(url);
+  if (held === null || isSameRange(held, range)) return;
+  const count = Math.round(BUCKETS / (held.last - held.first + 1));
+  throw new UsageError(
+    `the embedded PostgreSQL in ${dir} has ${count} cells, and keeps them: give --cells ${count}, or another --data-dir`,
+  );
 }

@@ -19,6 +19,13 @@ export interface Looking {
   readonly waits: boolean;
 }
 
+/** The databases of a service, in the order of their list. */
+export interface FoundCells {
+  readonly cells: readonly CellAddress[];
+  /** Those that did not answer: they have been waited for. */
+  readonly silent: ReadonlySet<CellAddress>;
+}
+
 /** How long a first start that goes on elsewhere may take from the first range it writes to the last. */
 const FIRST_START_MS = 2_000;
 
@@ -27,7 +34,7 @@ const FIRST_START_MS = 2_000;
  *
  * @throws UsageError if they are not one service
  */
-export async function heldCells(urls: readonly string[], { logger, waits }: Looking): Promise<CellAddress[]> {
+export async function heldCells(urls: readonly string[], { logger, waits }: Looking): Promise<FoundCells> {
   const places = urls.map((url, n) => ({ ...PLAIN, name: nameOfPlace(n), url }));
   const look = new Look(places);
   for (;;) {
@@ -39,7 +46,7 @@ export async function heldCells(urls: readonly string[], { logger, waits }: Look
     if (isOver && typeof ranges !== 'string') {
       const cells = places.map((place, n) => ({ ...place, range: ranges[n]! }));
       logger.info({ cells: cells.map(({ name, range }) => `${name} ${rangeText(range)}`) }, 'several databases');
-      return cells;
+      return found(cells, held);
     }
     await sleep(RETRY_MS);
   }
@@ -52,7 +59,7 @@ const PLAIN = { pooler: 'none', directUrl: null } as const;
  *
  * @throws SchemaError if they are not the service that it describes
  */
-export async function listedCells(file: string, { logger, waits }: Looking): Promise<readonly CellAddress[]> {
+export async function listedCells(file: string, { logger, waits }: Looking): Promise<FoundCells> {
   const list = readCellList(file);
   const look = new Look(list);
   for (let told = false; ; told = true) {
@@ -62,13 +69,18 @@ export async function listedCells(file: string, { logger, waits }: Looking): Pro
     if (!waits || look.tookMs >= patienceMs(look, problem)) {
       if (look.isSilent && waits) throw unavailable('no database of the list answers');
       if (problem !== null) throw new SchemaError(problem.text);
-      return list;
+      return found(list, held);
     }
     const silent = cells.flatMap((cell) => (cell.held === null ? [cell.name] : []));
     if (!told && silent.length > 0) logger.warn({ cells: silent }, 'not every database answers; waiting for it');
     await sleep(RETRY_MS);
   }
 }
+
+const found = (cells: readonly CellAddress[], held: readonly (Held | null)[]): FoundCells => ({
+  cells,
+  silent: new Set(cells.filter((_, n) => held[n] === null)),
+});
 
 function patienceMs({ isSilent, isComplete }: Look, problem: ListProblem | null): number {
   if (isSilent) return PATIENCE_MS;

@@ -2,6 +2,7 @@ import { readCellList, type CellAddress } from '../config/cell-list.js';
 import { CellMap, isSameRange, rangeText } from '../domain/cells.js';
 import { unavailable } from '../domain/errors.js';
 import { expectHeld, heldBy } from '../store/handover/held.js';
+import type { FoundCells } from './held-cells.js';
 import { named, PATIENCE_MS } from './open-database.js';
 import { startCell, type CellOptions, type RunningCell } from './start-cell.js';
 
@@ -15,7 +16,7 @@ import { startCell, type CellOptions, type RunningCell } from './start-cell.js';
  */
 export type BeginCell = (cell: RunningCell) => void;
 
-type Options = Omit<CellOptions, 'goesOn' | 'mayBeAway' | 'takesNew'>;
+type Options = Omit<CellOptions, 'goesOn' | 'mayBeAway' | 'isSilent' | 'takesNew'>;
 
 export class LiveCells {
   readonly #listeners: (() => void)[] = [];
@@ -28,12 +29,15 @@ export class LiveCells {
     private readonly options: Options,
   ) {}
 
-  static async start(addresses: readonly CellAddress[], options: Options): Promise<LiveCells> {
+  static async start({ cells: addresses, silent }: FoundCells, options: Options): Promise<LiveCells> {
     const mayBeAway = addresses.length > 1;
     const startedAt = performance.now();
     // Of several, those that were to be waited for have been waited for when they were looked at.
     const goesOn = (): boolean => !mayBeAway && performance.now() - startedAt < PATIENCE_MS;
-    const starts = addresses.map((address) => startCell(address, { ...options, goesOn, mayBeAway, takesNew: true }));
+    const starts = addresses.map((address) => {
+      const isSilent = silent.has(address);
+      return startCell(address, { ...options, goesOn, mayBeAway, isSilent, takesNew: true });
+    });
     // When all have ended: those that started are known to the lifecycle by then, whatever became of the others.
     await Promise.allSettled(starts);
     const cells = await Promise.all(starts);
@@ -100,7 +104,7 @@ const expectTenantsIn = (address: CellAddress): Promise<void> =>
   named(address, () => expectHeld(address.directUrl ?? address.url, address.range));
 
 /** Its tenants have been served from another database: so it must have them. */
-const IN_PLACE = { goesOn: () => false, mayBeAway: false, takesNew: false } as const;
+const IN_PLACE = { goesOn: () => false, mayBeAway: false, isSilent: false, takesNew: false } as const;
 
 /**
  * At a first start each database is told what it holds, once all of them can be: before that, nobody can know whether

@@ -3,7 +3,7 @@ import type { Cell } from '../cells/cell.js';
 import { CellHealth } from '../cells/health.js';
 import type { CellAddress } from '../config/cell-list.js';
 import type { Config } from '../config/config.js';
-import { isUnavailable } from '../domain/errors.js';
+import { isUnavailable, unavailable } from '../domain/errors.js';
 import { createEngine } from '../engine/engine.js';
 import { Lifecycle } from '../lifecycle.js';
 import { createAttemptLog, type AttemptLog } from '../pool/attempt-log.js';
@@ -49,6 +49,8 @@ export interface CellOptions {
   readonly goesOn: () => boolean;
   /** Whether to go on without one that does not answer; it is accepted later. */
   readonly mayBeAway: boolean;
+  /** It was waited for before, and did not answer. */
+  readonly isSilent: boolean;
   /** Whether it may be new: then it is to be told what it holds. Later on, none of the service is. */
   readonly takesNew: boolean;
 }
@@ -70,7 +72,7 @@ export async function startCell(listed: CellAddress, options: CellOptions): Prom
 
 /** `lifecycle` is of this cell alone. */
 async function start(listed: CellAddress, options: CellOptions): Promise<RunningCell> {
-  const { config, metrics, tasks, printFinished, goesOn, mayBeAway, takesNew, lifecycle } = options;
+  const { config, metrics, tasks, printFinished, goesOn, mayBeAway, isSilent, takesNew, lifecycle } = options;
   const { name } = listed;
   const logger = name === '' ? options.logger : options.logger.child({ cell: name });
   let address = listed;
@@ -83,6 +85,7 @@ async function start(listed: CellAddress, options: CellOptions): Promise<Running
   const health: CellHealth = new CellHealth(() => acceptance.probe(), tellAway);
   lifecycle.onStop(() => health.stop());
   try {
+    if (isSilent) throw unavailable('the database did not answer');
     await acceptance.atStart(takesNew, goesOn);
   } catch (error) {
     if (!mayBeAway || !isUnavailable(error)) throw error;
