@@ -414,7 +414,7 @@ export interface StatementParameters {
       | 'tokens'
       | 'workers'
       | 'known_contexts';
-    peek: 'queue' | 'max_jobs';
+    peek: 'queue' | 'floor_priorities' | 'max_jobs' | 'floor_instants' | 'later_floor';
   };
   'leases/gates.sql': {
     hold_gate: 'queue' | 'patience_ms';

@@ -510,22 +510,39 @@ WITH RECURSIVE gate AS MATERIALIZED (
 -- name: peek
 -- What a claim of :max_jobs could take, without locking anything: priority and instant of each, in claim order. With
 -- several databases it is asked of each before one of them is claimed from (cells/claimer.ts), and kept for a moment,
--- at most until another job falls due. Jobs in the lines of tenants are left out: `gated` says that there may be more.
+-- at most until another job falls due. It starts at the same floors as a claim. Jobs in the lines of tenants are left
+-- out: `gated` says that there may be more.
 SELECT EXISTS (SELECT FROM millrace.queue_limits g WHERE g.queue = :queue) AS gated,
        (SELECT json_agg(json_build_array(head.priority, extract(epoch FROM head.scheduled_at))) FROM (
           SELECT found.priority, found.scheduled_at FROM (
             SELECT * FROM (
               SELECT r.priority, r.scheduled_at, r.id FROM millrace.ready r
-              WHERE r.queue = :queue AND r.later IS NULL AND r.scheduled_at <= now()
+              WHERE r.queue = :queue AND r.later IS NULL AND r.scheduled_at <= now() AND :floor_priorities::int[] IS NULL
                 AND (r.expires_at IS NULL OR r.expires_at > now())
               ORDER BY r.priority DESC, r.scheduled_at, r.id
               LIMIT :max_jobs::int
             ) AS in_order
             UNION ALL
             SELECT * FROM (
+              SELECT ahead.*
+              FROM (SELECT * FROM (
+-- include: floors
+              ) AS given ORDER BY priority DESC) AS floor,
+              LATERAL (
+                SELECT r.priority, r.scheduled_at, r.id FROM millrace.ready r
+                WHERE r.queue = :queue AND r.later IS NULL AND r.priority = floor.priority
+                  AND r.scheduled_at >= floor.since AND r.scheduled_at <= now()
+                  AND (r.expires_at IS NULL OR r.expires_at > now())
+                ORDER BY r.scheduled_at, r.id
+                LIMIT :max_jobs::int
+              ) AS ahead
+              LIMIT :max_jobs::int
+            ) AS from_floors
+            UNION ALL
+            SELECT * FROM (
               SELECT r.priority, r.scheduled_at, r.id FROM millrace.ready r
-              WHERE r.queue = :queue AND r.later AND r.scheduled_at <= now()
-                AND (r.expires_at IS NULL OR r.expires_at > now())
+              WHERE r.queue = :queue AND r.later AND r.scheduled_at >= :later_floor::timestamptz
+                AND r.scheduled_at <= now() AND (r.expires_at IS NULL OR r.expires_at > now())
               ORDER BY r.scheduled_at, r.id
               LIMIT greatest(:max_jobs::int, 100)
             ) AS fallen

@@ -50,17 +50,22 @@ export class ClaimFloors {
 
   /** `now` is any monotonic clock in milliseconds. Null: claim exactly. */
   floorsFor(queue: string, now: number): Floors | null {
-    const slow = this.#slow.get(queue);
-    if (!slow || slow.crowded || slow.floors.size === 0 || now >= slow.exactAt) return null;
+    const slow = this.#usable(queue, now);
+    if (slow === null) return null;
     const margin = now >= slow.marginAt ? MARGIN_MS : 0;
     if (margin > 0) slow.marginAt = now + MARGIN_EVERY_MS;
-    const start = (floor: number): string => new Date(Math.max(LOWEST, floor - margin)).toISOString();
-    const sorted = [...slow.floors].sort(([a], [b]) => b - a);
-    return {
-      priorities: sorted.map(([priority]) => priority),
-      since: sorted.map(([, floor]) => start(floor)),
-      later: start(slow.later),
-    };
+    return startsOf(slow, margin);
+  }
+
+  /** The same for a look that claims nothing: the margin is left to claims. */
+  floorsForLook(queue: string, now: number): Floors | null {
+    const slow = this.#usable(queue, now);
+    return slow && startsOf(slow, 0);
+  }
+
+  #usable(queue: string, now: number): SlowQueue | null {
+    const slow = this.#slow.get(queue);
+    return !slow || slow.crowded || slow.floors.size === 0 || now >= slow.exactAt ? null : slow;
   }
 
   exactClaimTook(queue: string, now: number, ms: number): void {
@@ -100,6 +105,16 @@ export class ClaimFloors {
       else if (since === null || since <= now + SOON_MS) raise(slow, priority, LOWEST);
     }
   }
+}
+
+function startsOf({ floors, later }: SlowQueue, margin: number): Floors {
+  const start = (floor: number): string => new Date(Math.max(LOWEST, floor - margin)).toISOString();
+  const sorted = [...floors].sort(([a], [b]) => b - a);
+  return {
+    priorities: sorted.map(([priority]) => priority),
+    since: sorted.map(([, floor]) => start(floor)),
+    later: start(later),
+  };
 }
 
 function raise(slow: SlowQueue, priority: number, floor: number): void {

@@ -124,15 +124,24 @@ export class Claimer {
   async peek(queue: string, count: number): Promise<CellHeads> {
     const now = performance.now();
     const asked = Math.max(count, LEAST_PEEKED);
-    const [row] = await this.db.run<PeekRow>(sql.peek({ queue, max_jobs: asked }));
-    if (row?.gated) {
+    const floors = this.gates.lines.isShared(queue) ? null : this.#floors.floorsForLook(queue, now);
+    const seen = await this.#look(queue, asked, floors);
+    if (seen.gated) {
       const secs = await this.nextDue(queue);
       return { gated: secs !== null && secs <= 0, heads: [], more: false };
     }
-    const heads = listIn<[number, number]>(row?.heads ?? null).map(toHead);
+    // Fewer than asked for: the floors may be hiding something.
+    const { heads, nextSecs } = floors && seen.heads.length < asked ? await this.#look(queue, asked, null) : seen;
     const more = heads.length === asked;
-    this.#peeked.found(queue, { heads, more }, now, (row?.next_secs ?? Infinity) * 1000);
+    this.#peeked.found(queue, { heads, more }, now, nextSecs * 1000);
     return { gated: false, heads: heads.slice(0, count), more: heads.length > count || more };
+  }
+
+  async #look(queue: string, count: number, floors: Floors | null): Promise<Look> {
+    const asked = { queue, max_jobs: count, later_floor: floors?.later ?? '-infinity' };
+    const [row] = await this.db.run<PeekRow>(sql.peek({ ...asked, ...floorArrays(floors) }));
+    const heads = listIn<[number, number]>(row?.heads ?? null).map(toHead);
+    return { gated: row?.gated === true, heads, nextSecs: row?.next_secs ?? Infinity };
   }
 
   /** What a look of a moment ago has left, or null. */
@@ -182,8 +191,7 @@ export class Claimer {
       };
       if (passage?.shared) return slots.share({ ...turnsFor(passage.most), ...wanted }, !passage.counted);
       return slots.claim({
-        floor_priorities: floors && int4Array(floors.priorities),
-        floor_instants: floors && plainArray(floors.since),
+        ...floorArrays(floors),
         ...wanted,
       });
     });
@@ -272,6 +280,12 @@ export class Claimer {
   }
 }
 
+interface Look {
+  readonly gated: boolean;
+  readonly heads: readonly Head[];
+  readonly nextSecs: number;
+}
+
 interface PeekRow {
   readonly gated: boolean;
   /** Pairs of priority and instant, in JSON. */
@@ -279,6 +293,11 @@ interface PeekRow {
   /** Until the next job falls due. */
   readonly next_secs: number | null;
 }
+
+const floorArrays = (floors: Floors | null) => ({
+  floor_priorities: floors && int4Array(floors.priorities),
+  floor_instants: floors && plainArray(floors.since),
+});
 
 const toHead = ([priority, at]: readonly [number, number]): Head => ({ priority, at });
 

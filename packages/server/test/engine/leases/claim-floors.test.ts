@@ -47,6 +47,13 @@ describe('claim floors', () => {
     expect(starts).toEqual([CLAIMED, CLAIMED, before, CLAIMED, CLAIMED, before]);
   });
 
+  it('leave that margin to claims when somebody only looks', () => {
+    const floors = slowQueue();
+    expect(floors.floorsForLook(QUEUE, 50)!.since).toEqual([CLAIMED]);
+    expect(floors.floorsFor(QUEUE, 51)!.since).toEqual(['2030-01-01T00:00:09.900Z']);
+    expect(floors.floorsForLook('another', 51)).toBeNull();
+  });
+
   it.each([
     { tookMs: 20, exactAgainMs: 1_000 },
     { tookMs: 100, exactAgainMs: 2_500 },
