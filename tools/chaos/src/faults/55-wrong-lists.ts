@@ -3,9 +3,16 @@ import type { Fault } from '../fault.js';
 import type { Database } from '../stage/database.js';
 import type { ServerProcess } from '../stage/server.js';
 import type { Stage } from '../stage/stage.js';
-import { endOnCells, startCellsLoad, startOnCells, untilServed, writeList, type ListedCell } from '../support/cells.js';
-
-const REFUSED = 'could not use the list of cells; the old one stays';
+import {
+  endOnCells,
+  refusesList,
+  startCellsLoad,
+  startOnCells,
+  untilServed,
+  usesList,
+  writeList,
+  type ListedCell,
+} from '../support/cells.js';
 
 /** Servers are given lists that are wrong in every way, by SIGHUP and at a start, while they work with a right one. */
 export const wrongLists: Fault = {
@@ -24,7 +31,7 @@ export const wrongLists: Fault = {
     for (let round = 0; round < count; round++)
       for (const write of wrong(file, right, empty)) {
         write();
-        for (const server of servers) await refuses(stage, server);
+        for (const server of servers) await refusesList(stage, server);
       }
     for (const [name, list] of [
       ['swapped', swapped(right)],
@@ -35,7 +42,7 @@ export const wrongLists: Fault = {
     }
     await expectUnused(stage, empty);
     writeList(file, right);
-    for (const server of servers) server.process.hangUp();
+    for (const server of servers) await usesList(stage, server);
     await untilServed(stage, servers, tenants);
     await endOnCells(stage, databases, load);
   },
@@ -64,13 +71,6 @@ function wrong(file: string, right: readonly ListedCell[], empty: Database): (()
     () => writeList(file, withOther(right, empty.url)),
     () => writeList(file, [{ ...one, first: 0, last: 65_535 }]),
   ];
-}
-
-async function refuses(stage: Stage, server: ServerProcess): Promise<void> {
-  const refusals = (): number => server.process.lines().filter(({ msg }) => msg === REFUSED).length;
-  const before = refusals();
-  server.process.hangUp();
-  await stage.until(() => refusals() > before, { what: `${server.name} to refuse the list` });
 }
 
 async function refusesToStart(stage: Stage, server: ServerProcess): Promise<void> {

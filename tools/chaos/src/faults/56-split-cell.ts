@@ -14,6 +14,7 @@ import {
   startCellsLoad,
   tenantsIn,
   untilServed,
+  usesList,
   writeList,
   type Tenant,
 } from '../support/cells.js';
@@ -90,10 +91,10 @@ async function split(stage: Stage, { n, file, target, servers, tenants }: Split)
   }
   renameSync(next, file);
   const [first, second] = servers;
-  first!.process.hangUp();
+  await usesList(stage, first!);
   const stale = stage.client(second!, { tenantKey: tenants.at(-n)!.tenantKey });
   stage.expect(!(await creates(stale)), 'a server with the old list still creates jobs');
-  second!.process.hangUp();
+  await usesList(stage, second!);
   await untilServed(stage, servers, tenants);
   stage.note(`split ${n}: ${kills} kills`);
   return performance.now() - startedAt;

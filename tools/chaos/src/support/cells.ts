@@ -74,6 +74,35 @@ export async function creates(client: ChaosClient): Promise<boolean> {
   return (await client.create('echo', { config: QUICK })).status === 201;
 }
 
+const READ = 'read the list of cells again';
+const REFUSED = 'could not use the list of cells; the old one stays';
+
+const said = (server: ServerProcess, text: string): number =>
+  server.process.lines().filter(({ msg }) => msg === text).length;
+
+/** Tells it to read its list again, which it must refuse. */
+export async function refusesList(stage: Stage, server: ServerProcess): Promise<void> {
+  const before = said(server, REFUSED);
+  server.process.hangUp();
+  await stage.until(() => said(server, REFUSED) > before, { what: `${server.name} to refuse the list` });
+}
+
+/** Tells it to read its list again; once more, as an operator does, whenever a database took too long to answer. */
+export async function usesList(stage: Stage, server: ServerProcess): Promise<void> {
+  const before = said(server, READ);
+  let refusals = said(server, REFUSED);
+  server.process.hangUp();
+  const isUsed = (): boolean => {
+    if (said(server, READ) > before) return true;
+    if (said(server, REFUSED) > refusals) {
+      refusals = said(server, REFUSED);
+      server.process.hangUp();
+    }
+    return false;
+  };
+  await stage.until(isUsed, { what: `${server.name} to use the list` });
+}
+
 /** Until every server serves every one of these tenants. Resolves to how long it took. */
 export async function untilServed(
   stage: Stage,
