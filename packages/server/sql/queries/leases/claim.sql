@@ -517,8 +517,8 @@ SELECT EXISTS (SELECT FROM millrace.queue_limits g WHERE g.queue = :queue) AS ga
           SELECT found.priority, found.scheduled_at FROM (
             SELECT * FROM (
               SELECT r.priority, r.scheduled_at, r.id FROM millrace.ready r
-              WHERE r.queue = :queue AND r.later IS NULL AND r.scheduled_at <= now() AND :floor_priorities::int[] IS NULL
-                AND (r.expires_at IS NULL OR r.expires_at > now())
+              WHERE r.queue = :queue AND r.later IS NULL AND r.scheduled_at <= now()
+                AND :floor_priorities::int[] IS NULL AND (r.expires_at IS NULL OR r.expires_at > now())
               ORDER BY r.priority DESC, r.scheduled_at, r.id
               LIMIT :max_jobs::int
             ) AS in_order

@@ -1,5 +1,6 @@
 import type { AdminOverview, AdminQueue, AdminTenant } from '@millrace/contract';
 import { afterAll, describe, expect, it } from 'vitest';
+import { bucketOf } from '../../../src/domain/ids.js';
 import { VERSION } from '../../../src/version.js';
 import { cloneDatabase } from '../../support/database.js';
 import { startTestServer, TENANT_A, TENANT_B } from '../../support/server.js';
@@ -22,6 +23,8 @@ describe('the routes of operators', async () => {
     await server.stop();
     await database.drop();
   });
+  /** Where rows are put that no tenant has created. */
+  const home = database.homeOf(TENANT_A);
   const overview = async (): Promise<AdminOverview> =>
     (await admin.get('/api/v1/admin/overview')).body as AdminOverview;
   const queues = async (): Promise<AdminQueue[]> =>
@@ -145,7 +148,7 @@ describe('the routes of operators', async () => {
     await createJobs(a, queue, 2);
     await createJobs(b, queue, 3, { priority: 1 });
     await lease(worker, queue);
-    await database.query(
+    await home.query(
       `INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue)
        SELECT now(), 0, 0, 0, gen_random_uuid(), 'small-' || lpad(n::text, 2, '0'), $1 FROM generate_series(1, 20) AS n`,
       [queue],
@@ -179,9 +182,10 @@ describe('the routes of operators', async () => {
   });
 
   it('page through tenants in the order of their names', async () => {
-    await database.query(
-      `INSERT INTO millrace.tenants (tenant, bucket) SELECT 'page-' || lpad(n::text, 3, '0'), n
+    await home.query(
+      `INSERT INTO millrace.tenants (tenant, bucket) SELECT 'page-' || lpad(n::text, 3, '0'), $1
        FROM generate_series(1, 120) AS n`,
+      [bucketOf(TENANT_A)],
     );
     const queue = newQueue();
     await createJobs(b, queue, 2);

@@ -199,8 +199,8 @@ describe('GET /workers', async () => {
     // Whoever writes removes what is too old to tell.
     await elsewhere(async (other) => {
       const passing = newQueue();
-      await createJob(other.a, passing);
-      await leaseAs('passing', passing, {}, other.worker);
+      for (const client of [other.a, other.b]) await createJob(client, passing);
+      await leaseAs('passing', passing, { max_jobs: 2 }, other.worker);
     });
     const left = await database.query<{ worker: string }>(
       `SELECT worker FROM millrace.workers WHERE queue = $1 ORDER BY last_seen_at DESC`,
