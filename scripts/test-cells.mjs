@@ -14,6 +14,8 @@ const RANGES = '0-46999,47000-48299,48300-50999,51000-65535';
 const DIFFERENT = [
   // `in_use` counts the jobs in the database of the caller (docs/http-api.md).
   'counts slots in use whoever uses them, beside the jobs of the caller',
+  // So does `ahead`.
+  'counts the jobs of all tenants that are ahead of it',
 ];
 
 process.chdir(root);

@@ -1,6 +1,7 @@
 // `npm run test:full`: what `npm test` leaves out because it takes long. Arguments go to vitest.
 import {
   browser,
+  cells,
   faults,
   format,
   imports,
@@ -22,6 +23,7 @@ await runStages('npm run test:full', [
   ['types', types],
   ['lint, format and imports', together(lintServer, lintRest, format, imports)],
   ['long tests', tests(['full', 'properties', 'full-alone'], process.argv.slice(2))],
+  ['tests on four databases', cells],
   ['faults', faults],
   ['python', python],
 ]);

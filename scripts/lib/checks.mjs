@@ -48,6 +48,10 @@ export const tests =
     return runTool('vitest', 'vitest', ['run', ...chosen, ...reporters, ...args], { env: { ...process.env, ...env } });
   };
 
+/** A part of `npm run test:cells`: what takes jobs from several databases. */
+const ON_CELLS = ['engine/leases', 'loops', 'pool', 'wiring'].map((folder) => `packages/server/test/${folder}`);
+export const cells = () => run(process.execPath, [join(root, 'scripts/test-cells.mjs'), ...ON_CELLS]);
+
 const chaos = (args) => () => run(process.execPath, [join(root, 'tools/chaos/dist/main.js'), ...args]);
 
 /** Kills of a server, of workers and of PostgreSQL. */

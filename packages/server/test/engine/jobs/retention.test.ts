@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { controlClock } from '../../support/clock.js';
 import { cloneDatabase } from '../../support/database.js';
-import { startTestServer } from '../../support/server.js';
+import { startTestServer, TENANT_A } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import {
   cancel,
@@ -23,6 +23,8 @@ import {
  */
 describe('retention of one hour', async () => {
   const database = await cloneDatabase();
+  /** Where the jobs of the tests are. */
+  const home = database.homeOf(TENANT_A);
   const clock = await controlClock(database);
   const config = { mode: 'api' as const, retentionHours: 1 };
   const server = await startTestServer({ database, config: { mode: 'api' } });
@@ -41,7 +43,7 @@ describe('retention of one hour', async () => {
     await until(
       async () => {
         const resting = `last_run_at > test_clock.clock_timestamp()`;
-        return (await database.query(`SELECT FROM millrace.loops WHERE name = 'retention' AND ${resting}`)).length > 0;
+        return (await home.query(`SELECT FROM millrace.loops WHERE name = 'retention' AND ${resting}`)).length > 0;
       },
       { what: 'the pass to end' },
     );
@@ -104,7 +106,7 @@ describe('retention of one hour', async () => {
       if (how === 'kept') await report(worker, 'release', leased, { delay_secs: 31_536_000 });
     }
     const counts = async (): Promise<number[]> => {
-      const rows = await database.query<{ n: number }>(
+      const rows = await home.query<{ n: number }>(
         `SELECT (SELECT count(*) FROM millrace.attempts WHERE job_id = id)::int AS n
          FROM unnest($1::uuid[]) WITH ORDINALITY AS given (id, place) ORDER BY place`,
         [ids],
