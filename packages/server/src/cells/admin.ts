@@ -146,6 +146,10 @@ const latest = (instants: readonly (string | null)[]): string | null =>
     null,
   );
 
+/** Counts of long queues are kept for a while: nothing in the answer is older than this. */
+const earliest = (instants: readonly string[]): string =>
+  instants.reduce((first, at) => (compareNames([withoutZ(at)], [withoutZ(first)]) < 0 ? at : first));
+
 const summed = (counts: readonly Count[]): Count => ({
   n: sum(counts.map(({ n }) => n)),
   exact: counts.every(({ exact }) => exact),
@@ -160,7 +164,7 @@ type Overview = Awaited<ReturnType<AdminApi['overview']>>;
 
 function mergedOverview(parts: readonly Overview[], busy: readonly AdminQueue[]): Overview {
   return {
-    now: parts[0]!.now,
+    now: earliest(parts.map(({ now }) => now)),
     tenants: sum(parts.map(({ tenants }) => tenants)),
     queues: Math.max(busy.length, ...parts.map(({ queues }) => queues)),
     paused_queues: [...new Set(parts.flatMap((part) => part.paused_queues))].sort().slice(0, MAX_QUEUES),
