@@ -13,7 +13,7 @@ export interface TimeScale {
 
 type Span = readonly [from: number, to: number];
 
-/** An idle stretch longer than all the time that something ran is cut to this part of it; a shorter one is no trouble. */
+/** An idle stretch longer than all the time that something ran is cut to this part of it; a shorter one stays. */
 const IDLE_PART = 0.35;
 
 /**
