@@ -8,7 +8,7 @@ import type { HeldLeases } from './held-leases.js';
 import type { KeptLogs } from './kept-logs.js';
 import { MarkMover } from './mark-mover.js';
 import { FULL_CHARACTERS, OutcomeWriter, type OutcomeWriterOptions } from './outcome-writer.js';
-import { MAX_IN_HAND } from './sizing.js';
+import { OF_SEVERAL } from './sizing.js';
 
 /**
  * What follows the claim, for each database: who holds the jobs, moves the marks of claims and stores outcomes. A pool
@@ -30,7 +30,7 @@ export interface LaneParts {
 
 /** A mark moves in milliseconds. */
 const STUCK_MS = 1_000;
-const MANY_OUTCOMES = MAX_IN_HAND / 2;
+const MANY_OUTCOMES = OF_SEVERAL.inHand / 2;
 /** Of all lanes together. */
 const FULL_OF_ALL = 2 * FULL_CHARACTERS;
 

@@ -10,13 +10,17 @@ import type { Pace } from './pace.js';
 const AHEAD_MS = 50;
 /** Times the measured time of a claim. At 1, the number of jobs held could never grow to what the latency demands. */
 const CLAIM_MARGIN = 1.5;
-const MAX_CLAIM = 500;
-/** On several databases, each of which gives a part of it. */
-const MAX_CLAIM_OF_ALL = 1_000;
-/** Including the jobs that are settling. Those of databases that are held up do not count. */
-export const MAX_IN_HAND = 2_000;
-/** Including those. */
-const MAX_HELD = 2 * MAX_IN_HAND;
+interface Most {
+  readonly perClaim: number;
+  /** Including the jobs that are settling. Those of databases that are held up do not count. */
+  readonly inHand: number;
+}
+
+export const OF_ONE: Most = { perClaim: 500, inHand: 2_000 };
+/** Each of several databases gives a part of it: a claim, and a statement that settles, should not be much smaller. */
+export const OF_SEVERAL: Most = { perClaim: 2_000, inHand: 4_000 };
+/** Times as many, including the jobs of databases that are held up. */
+const HELD = 2;
 /**
  * Jobs started, or about to be, and not stored: together with one job per worker, those that a crash can cost a retry.
  */
@@ -37,24 +41,28 @@ export interface InHand {
 }
 
 export class Sizing {
+  readonly #most: Most;
+
   constructor(
     private readonly pace: Pick<Pace, 'claimMs' | 'settleMs' | 'finishedWithin' | 'passedWithin'>,
     private readonly workers: number,
-    private readonly hasSeveral: boolean,
-  ) {}
+    hasSeveral: boolean,
+  ) {
+    this.#most = hasSeveral ? OF_SEVERAL : OF_ONE;
+  }
 
   /** How many jobs to ask for; 0: it is not worth a statement. `starving`: nothing is there, and nothing is coming. */
   nextClaim({ buffered, running, claiming, settling, heldUp }: InHand, starving: boolean, cut: boolean): number {
     const target = this.#target();
-    const mostPerClaim = this.hasSeveral ? MAX_CLAIM_OF_ALL : MAX_CLAIM;
+    const { perClaim, inHand } = this.#most;
     const unfinished = buffered + running + claiming;
     const room = target - unfinished;
-    const most = Math.min(MAX_IN_HAND - unfinished - settling, MAX_HELD - unfinished - settling - heldUp);
-    const worthIt = Math.min(target, 2 * mostPerClaim) / 2;
+    const most = Math.min(inHand - unfinished - settling, HELD * inHand - unfinished - settling - heldUp);
+    const worthIt = Math.min(target, 2 * perClaim) / 2;
     if (room <= 0 || (!starving && (cut || room < worthIt))) return 0;
     // Outcomes that are being stored will make room; until then, a few large claims are better than many small ones.
     if (most < Math.min(room, worthIt)) return 0;
-    return Math.min(room, most, mostPerClaim);
+    return Math.min(room, most, perClaim);
   }
 
   /**
@@ -68,6 +76,6 @@ export class Sizing {
 
   #target(): number {
     const horizonMs = AHEAD_MS + CLAIM_MARGIN * this.pace.claimMs;
-    return Math.min(MAX_IN_HAND, Math.max(this.workers, this.pace.finishedWithin(horizonMs)));
+    return Math.min(this.#most.inHand, Math.max(this.workers, this.pace.finishedWithin(horizonMs)));
   }
 }

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
-import { MAX_IN_HAND } from '../../src/pool/sizing.js';
+import { OF_ONE } from '../../src/pool/sizing.js';
 import type { Handlers } from '../../src/index.js';
 import { cloneDatabase } from '../support/database.js';
 import { lockWaits } from '../support/lock-waits.js';
@@ -40,7 +40,7 @@ afterAll(async () => {
 
 describe('a pool whose outcomes cannot be stored', () => {
   it('claims no more than it may have in hand, and stores everything once it can', async () => {
-    const jobs = 3 * MAX_IN_HAND;
+    const jobs = 3 * OF_ONE.inHand;
     const locker = new pg.Client({ connectionString: database.homeOf(TENANT_A).url, application_name: 'test kit' });
     await locker.connect();
     await locker.query('BEGIN');
@@ -50,8 +50,8 @@ describe('a pool whose outcomes cannot be stored', () => {
     await lockWaits(database);
     // Each of these wakes the pool, which claims at once if it has room.
     for (let n = 0; n < 50; n++) await createJob(server.a, 'bounded', { task_name: 'count_runs' });
-    expect(await waiting()).toBeGreaterThanOrEqual(jobs + 50 - MAX_IN_HAND);
-    expect(runs.size).toBeLessThanOrEqual(MAX_IN_HAND);
+    expect(await waiting()).toBeGreaterThanOrEqual(jobs + 50 - OF_ONE.inHand);
+    expect(runs.size).toBeLessThanOrEqual(OF_ONE.inHand);
     await locker.query('ROLLBACK');
     await locker.end();
     await until(async () => (await count(database, 'millrace.done', `status = 'completed'`)) === jobs + 50, {
