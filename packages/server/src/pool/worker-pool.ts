@@ -103,7 +103,7 @@ export class WorkerPool {
     const { keptLogs, durableJobs, outcomes, heldLeases, marks } = (this.#lanes = openLanes(lanes, laneOf, writing));
     const running = { handlers, maxPayloadBytes, keptLogs, durableJobs, outcomes, pace, progress, logger, tracer };
     this.#executor = new Executor(running);
-    this.#gate = new StartGate(marks, heldLeases, outcomes);
+    this.#gate = new StartGate(marks, heldLeases, outcomes, laneOf !== null);
     progress.onMade(() => {
       this.#dispatch();
       this.#signalIfQuiet();
