@@ -149,7 +149,7 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
   {
     name: 'outcomes that wait to be stored hold back neither claims nor starts',
     patches: [
-      { file: SIZING, find: /MAX_(IN_HAND|HELD) - unfinished - settling/g, replace: 'MAX_$1 - unfinished' },
+      { file: SIZING, find: /(inHand) - unfinished - settling/g, replace: '$1 - unfinished' },
       { file: WORKER_POOL, find: / && !this\.#lanes\.outcomes\.isFull/, replace: '' },
       // The mark of a claim moves with outcomes, so it would stop the pool as well.
       { file: START_GATE, find: /return isMarked\(held\) && [^;]*;/, replace: 'return true;' },
