@@ -133,10 +133,8 @@ async function probe(stage: Stage, server: ServerProcess): Promise<void> {
 }
 
 function judgeFlood(stage: Stage, report: FloodReport, limitP99: number): void {
-  stage.expect(
-    report.refused > report.ids.length / 10,
-    `only ${report.refused} requests were refused: it was no flood`,
-  );
+  // However fast the service is: who is refused is kept waiting for a second, so a share of all requests says nothing.
+  stage.expect(report.refused >= (TIMES - 1) * ROOM, `only ${report.refused} requests were refused: it was no flood`);
   stage.expect(report.malformedRefusals === 0, `${report.malformedRefusals} refusals were not in the documented form`);
   const { otherStatuses } = report;
   stage.expect(Object.keys(otherStatuses).length === 0, `other answers: ${JSON.stringify(otherStatuses)}`);
