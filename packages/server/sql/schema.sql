@@ -609,6 +609,7 @@ CREATE TABLE millrace.done (
   tenant text COLLATE "C" NOT NULL,
   result json,
   error text,
+  worker text,
   CONSTRAINT done_pkey PRIMARY KEY (tenant, status, id),
   CONSTRAINT done_check CHECK (((result IS NOT NULL) = (status = 'completed'::millrace.job_status))),
   CONSTRAINT done_status_check CHECK ((status = ANY (ARRAY['completed'::millrace.job_status, 'failed'::millrace.job_status, 'cancelled'::millrace.job_status])))
@@ -1261,7 +1262,8 @@ CREATE VIEW millrace.job_records AS
     j.context_bytes,
     COALESCE(l.worker, b.worker) AS worker,
     COALESCE(l.locked_until, b.locked_until) AS lease_expires_at,
-    p.progress
+    p.progress,
+    c.worker AS completed_by
    FROM (((((((millrace.jobs j
      LEFT JOIN millrace.ready r ON (((r.tenant = j.tenant) AND (r.id = j.id))))
      LEFT JOIN millrace.leases l ON ((l.id = j.id)))

@@ -56,8 +56,11 @@ describe.skipIf(!hasBrowser)('the timeline of a job', async () => {
     await expect.poll(() => line(page, '').last().textContent()).toMatch(/^[^#]*completed/);
     const bars = page.locator('.timeline-run');
     expect(await bars.count()).toBe(2);
-    // Who completed a job is not recorded, and the page says no more than that.
-    await page.locator('.attempts').getByText('worker not recorded').waitFor();
+    // The attempt says who completed it, the job that nobody runs it.
+    for (const place of [line(page, '#2'), page.locator('.attempts')]) {
+      const link = place.getByRole('link', { name: 'render-b2' });
+      expect(await link.getAttribute('href')).toContain('/workers?worker=render-b2');
+    }
     expect(await page.locator('dl.facts dt').allTextContents()).not.toContain('worker');
     // One after the other, on the same line of time.
     const [first, then] = await bars.evaluateAll((all) => all.map((bar) => bar.getBoundingClientRect().left));

@@ -2,10 +2,11 @@
 -- Where a job is, and its attempts that did not complete, as of one instant. One row at least if the job exists.
 SELECT (SELECT greatest(j.run_at, j.created_at) FROM millrace.jobs j WHERE j.tenant = rec.tenant AND j.id = rec.id)
          AS first_due_at,
-       rec.status, rec.started_at AS latest_started_at, rec.completed_at, rec.delivery_count, rec.worker AS holder,
+       rec.status, rec.started_at AS latest_started_at, rec.completed_at, rec.delivery_count,
+       coalesce(rec.worker, rec.completed_by) AS latest_worker,
        a.number, a.outcome, a.worker, a.started_at, a.ended_at, a.error, a.details, a.next_retry_at
 FROM (
-  SELECT r.tenant, r.id, r.status, r.started_at, r.completed_at, r.delivery_count, r.worker
+  SELECT r.tenant, r.id, r.status, r.started_at, r.completed_at, r.delivery_count, r.worker, r.completed_by
   FROM millrace.job_records r WHERE r.tenant = :tenant AND r.id = :id
 ) AS rec
 LEFT JOIN LATERAL (

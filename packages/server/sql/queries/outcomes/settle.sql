@@ -292,13 +292,13 @@ WITH asked AS MATERIALIZED (
   FROM asked
   WHERE b.token = ANY (ARRAY(SELECT token FROM locked)) AND b.token = asked.token AND b.tenant = asked.tenant
     AND NOT asked.last
-  RETURNING asked.n, b.tenant, b.started_at, b.taken, b.ids
+  RETURNING asked.n, b.tenant, b.worker, b.started_at, b.taken, b.ids
 ), wholly AS (
   DELETE FROM millrace.bundles b
   USING asked
   WHERE b.token = ANY (ARRAY(SELECT token FROM locked)) AND b.token = asked.token AND b.tenant = asked.tenant
     AND asked.last AND position('1' IN (b.open & ~asked.mask)::text) = 0
-  RETURNING asked.n, b.tenant, b.started_at, b.open & asked.mask AS taken, b.ids
+  RETURNING asked.n, b.tenant, b.worker, b.started_at, b.open & asked.mask AS taken, b.ids
 ), swept AS (
   DELETE FROM millrace.bundles b
   WHERE b.token = ANY (ARRAY(SELECT token FROM locked)) AND b.token = ANY (:emptied_tokens::uuid[])
@@ -312,15 +312,15 @@ WITH asked AS MATERIALIZED (
 ), bundle AS MATERIALIZED (
   SELECT * FROM partly UNION ALL SELECT * FROM wholly
 ), member AS MATERIALIZED (
-  SELECT bundle.n, bundle.tenant, bundle.started_at, m.position::int AS position, m.id
+  SELECT bundle.n, bundle.tenant, bundle.worker, bundle.started_at, m.position::int AS position, m.id
   FROM bundle, unnest(bundle.ids) WITH ORDINALITY AS m (id, position)
   WHERE get_bit(bundle.taken, m.position::int - 1) = 1
 ), given AS MATERIALIZED (
   SELECT *
   FROM unnest(:member_bundles::int[], :member_positions::int[], :member_results::json[]) AS given (n, position, result)
 ), ended AS (
-  INSERT INTO millrace.done (completed_at, started_at, retry_count, delivery_count, status, id, tenant, result)
-  SELECT now(), member.started_at, 0, 1, 'completed', member.id, member.tenant, given.result
+  INSERT INTO millrace.done (completed_at, started_at, retry_count, delivery_count, status, id, tenant, result, worker)
+  SELECT now(), member.started_at, 0, 1, 'completed', member.id, member.tenant, given.result, member.worker
   FROM given JOIN member ON member.n = given.n AND member.position = given.position
 ), followed AS (
   INSERT INTO millrace.recent_ends (at, job_id, status, tenant)
@@ -357,9 +357,9 @@ WITH asked AS MATERIALIZED (
 
 -- fragment: end_jobs
   INSERT INTO millrace.done
-    (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, result, error)
+    (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, result, error, worker)
   SELECT now(), started_at, scheduled_at, retry_count, delivery_count, outcome::millrace.job_status, id, tenant,
-         result, error
+         result, error, CASE WHEN outcome = 'completed' THEN worker END
   FROM held WHERE outcome IN ('completed', 'failed', 'cancelled')
 
 -- Ends are recorded while their tenant follows them (jobs/ends.sql).
@@ -542,8 +542,9 @@ FROM gone, LATERAL (
 
 -- fragment: end_completed
   INSERT INTO millrace.done
-    (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, result, error)
-  SELECT now(), started_at, scheduled_at, retry_count, delivery_count, 'completed', id, tenant, result, error FROM held
+    (completed_at, started_at, scheduled_at, retry_count, delivery_count, status, id, tenant, result, error, worker)
+  SELECT now(), started_at, scheduled_at, retry_count, delivery_count, 'completed', id, tenant, result, error, worker
+  FROM held
 
 -- fragment: note_completed
   INSERT INTO millrace.transitions

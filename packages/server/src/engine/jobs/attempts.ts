@@ -19,7 +19,7 @@ interface Row {
   readonly latest_started_at: string | null;
   readonly completed_at: string | null;
   readonly delivery_count: number;
-  readonly holder: string | null;
+  readonly latest_worker: string | null;
   /** Null: the job has no attempts of this kind. */
   readonly number: number | null;
   readonly outcome: AttemptOutcome;
@@ -74,13 +74,13 @@ function writtenAttempt(row: Row): AttemptRecord[] {
   ];
 }
 
-/** The one that the record tells of. Who completed a job is not kept. */
+/** The one that the record tells of. */
 function latestAttempt(row: Row): AttemptRecord | null {
   if (row.status !== 'completed' && row.status !== 'running') return null;
   return {
     number: row.delivery_count,
     outcome: row.status,
-    worker_id: row.holder,
+    worker_id: row.latest_worker,
     started_at: toInstantOrNull(row.latest_started_at),
     ended_at: toInstantOrNull(row.completed_at),
     error_message: null,

@@ -18,6 +18,7 @@ import {
   waitFor,
   type Leased,
 } from '../kit.js';
+import { step, workflowsOf } from '../workflows/kit.js';
 
 const NAMED = 'NamedError';
 const QUEUE = 'in-process';
@@ -122,8 +123,12 @@ describe('the attempts of a job', () => {
     });
     expect(attempts[1]).toMatchObject({ worker_id: 'worker-2', error_message: null, error_details: null });
     const { started_at, completed_at } = await getJob(a, id);
-    // Who completed a job is not kept.
-    expect(attempts[2]).toMatchObject({ started_at, ended_at: completed_at, worker_id: null, error_message: null });
+    expect(attempts[2]).toMatchObject({
+      started_at,
+      ended_at: completed_at,
+      worker_id: 'worker-3',
+      error_message: null,
+    });
   });
 
   it('end with the cancellation of a running one', async () => {
@@ -244,6 +249,27 @@ describe('attempts of in-process handlers', () => {
     expect((await attemptsOf(id)).attempts).toMatchObject([
       { number: 1, outcome: 'timed_out', error_message: 'timed out after 1 s', error_details: null },
     ]);
+  });
+
+  it('name the process that completed a job in a bundle; the job itself names nobody any more', async () => {
+    const ids = await Promise.all(Array.from({ length: 8 }, () => createJob(a, QUEUE, { task_name: 'echo' })));
+    for (const id of ids) {
+      expect(await waitFor(a, id, 'completed')).toMatchObject({ worker_id: null });
+      const { attempts } = await attemptsOf(id);
+      expect(attempts).toMatchObject([
+        { number: 1, outcome: 'completed', worker_id: expect.stringContaining(`:${process.pid}`) },
+      ]);
+    }
+  });
+
+  it.each(['limited', 'a step'])('name the worker that completed a job that is %s', async (kind) => {
+    const queue = newQueue();
+    const name = `completed ${kind}`;
+    if (kind === 'limited') await createJob(a, queue, { config: { limits: [{ key: name, running: 1 }] } });
+    else await workflowsOf(a).create([step('only', [], { queue })]);
+    const leased = await leaseAs(queue, name);
+    await complete(worker, leased);
+    expect((await attemptsOf(leased.job.id)).attempts).toMatchObject([{ outcome: 'completed', worker_id: name }]);
   });
 
   it('are shown on the job while it runs, with their process, bundled or not', async () => {
