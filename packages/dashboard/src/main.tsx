@@ -6,7 +6,7 @@ import { applyTheme } from './lib/preferences.js';
 import { startRouting } from './lib/routing.js';
 import { Outlet, ROUTES } from './router.js';
 import { Shell } from './shell/shell.js';
-import { Gate } from './shell/sign-in.js';
+import { RequireSignIn } from './shell/sign-in.js';
 import './styles/base.css';
 import './styles/shell.css';
 import './styles/components.css';
@@ -25,11 +25,11 @@ if (root === null) throw new Error('the page has no #root');
 createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={queryClient}>
-      <Gate>
+      <RequireSignIn>
         <Shell>
           <Outlet />
         </Shell>
-      </Gate>
+      </RequireSignIn>
     </QueryClientProvider>
   </StrictMode>,
 );

@@ -48,7 +48,7 @@ export {
   type OutboxStatus,
   type Pruned,
 } from './store/outbox/upkeep.js';
-export { callOff, handOver, type HandoverOptions } from './store/handover/handover.js';
+export { abortHandover, handOver, type HandoverOptions } from './store/handover/handover.js';
 export { prepareCell } from './store/handover/prepare.js';
 export { CELL_COUNTED, cellStatus, type CellCounts, type CellStatus } from './store/handover/status.js';
 export { inspect, type CheckResult, type Inspection } from './store/migrations/inspect.js';

@@ -19,10 +19,10 @@ export const EXIT = {
 export const EXIT_MEANINGS = [
   [EXIT.ok, 'done'],
   [EXIT.failed, 'it failed'],
-  [EXIT.usage, 'the command was called wrongly'],
+  [EXIT.usage, 'usage error'],
   [EXIT.jobFailed, 'the job or workflow failed or was cancelled'],
   [EXIT.noAccess, 'no access: the token is unknown or may not do this'],
   [EXIT.notFound, 'not found'],
-  [EXIT.pending, 'still pending when the time for waiting was over'],
+  [EXIT.pending, 'still pending when the wait timed out'],
   [EXIT.interrupted, 'interrupted'],
 ] as const;

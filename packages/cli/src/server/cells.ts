@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import {
-  callOff,
+  abortHandover,
   CELL_COUNTED,
   cellListText,
   cellStatus,
@@ -187,7 +187,7 @@ async function handedOver(
   const cell = cellCalled(name, cells);
   const sourceUrl = cell.directUrl ?? cell.url;
   if (options.abort) {
-    await callOff(sourceUrl);
+    await abortHandover(sourceUrl);
     await io.print('called off: the cell serves all of its tenants; discard the standby if it was promoted');
     return EXIT.ok;
   }

@@ -9,14 +9,14 @@ const HANDOVER = {
     help: 'the standby that takes over; better in MILLRACE_TARGET_URL, where `ps` does not show its password',
   },
   list: { value: 'FILE', help: 'write the new list to this file, before anything else is done' },
-  promote: { help: 'promote the standby, instead of waiting until somebody does' },
+  promote: { help: 'promote the standby instead of waiting for you to do it' },
   abort: { help: 'serve everything from the old database again; possible until the ranges are set' },
 } as const;
 const NAME = { name: 'NAME', help: 'the name of the cell, as the list has it' } as const;
 
 const SAFE =
-  'Nobody is served by two databases at once, whatever list a process has. If it is interrupted, run it again: it ' +
-  'goes on where it ended.';
+  'No tenant is ever served by two databases at once, whatever list a process has. If interrupted, run it again: it ' +
+  'picks up where it left off.';
 
 export const cellsStatus = spec({
   name: 'cells status',

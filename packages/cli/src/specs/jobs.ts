@@ -15,7 +15,7 @@ const IDS = {
 const FILTER = {
   status: { value: 'STATE,…', help: `in one of these states: ${STATES.join(', ')}`, choices: STATES },
   queue: { value: 'QUEUE', help: 'of this queue' },
-  due: { value: 'yes|no', help: 'that wait and are due, or are not yet', choices: ['yes', 'no'] },
+  due: { value: 'yes|no', help: 'waiting jobs that are due (yes) or not yet (no)', choices: ['yes', 'no'] },
   task: { value: 'TASK', help: 'of this task' },
   workflow: { value: 'ID', help: 'the steps of this workflow' },
   error: { value: 'TEXT', help: 'failed or retrying, with this in the error' },
@@ -108,7 +108,7 @@ export const jobsGet = spec({
 export const jobsCreate = spec({
   name: 'jobs create',
   summary: 'create a job from its JSON',
-  description: 'Takes the body of `POST /jobs`, with everything that it may contain, and prints the id of the job.',
+  description: 'Takes the body of `POST /jobs` and prints the id of the job.',
   arguments: [{ name: 'BODY', help: 'a JSON object, or - for standard input' }],
   options: { key: { value: 'KEY', help: 'an idempotency key: the same key creates one job' }, ...JSON_OUTPUT },
   examples: [

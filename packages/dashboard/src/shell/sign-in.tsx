@@ -51,7 +51,7 @@ export function leave(): void {
 const toError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
 /** Shows its children to whoever is signed in, and asks everybody else for a credential. */
-export function Gate({ children }: { readonly children: ReactNode }): ReactNode {
+export function RequireSignIn({ children }: { readonly children: ReactNode }): ReactNode {
   const { token, who, expired } = useSession();
   const [failure, setFailure] = useState<Error | null>(null);
   // What the tab still has, or what a development server takes, is tried once, before anybody is asked.

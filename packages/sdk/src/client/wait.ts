@@ -71,7 +71,7 @@ export async function waitFor<T>({ what, limit, signal, ask, longPolls, mostSecs
       throw errorFor('the wait was aborted', { code: 'aborted', cause: signal.reason as unknown });
     }
     if (limit.leftMs() === 0) {
-      throw new WaitTimeoutError(`${what} had not ended when the time for waiting was over; it goes on`, {
+      throw new WaitTimeoutError(`${what} had not ended when the wait timed out; it is still running`, {
         code: 'timeout',
         cause,
       });

@@ -9,7 +9,7 @@ import {
 } from '@millrace/contract';
 import { mergedPlots } from '../domain/ends-by-tenant.js';
 import { isUnavailable } from '../domain/errors.js';
-import type { AdminApi, AuditRead, Deed, HeldApart, Missed } from '../engine/api.js';
+import type { AdminApi, AuditRead, AuditStamp, OnSeparateLimits, OnMissedCell } from '../engine/api.js';
 import { AUDIT_CURSOR, cursorAfter, NAME_CURSOR, namesCursor } from '../engine/shared/cursor.js';
 import { away, present, type Cell } from './cell.js';
 
@@ -25,7 +25,7 @@ export function adminOver(cells: readonly Cell[]): Omit<AdminApi, 'noteRead'> {
   const all = <T>(ask: (admin: AdminApi) => Promise<T>): Promise<T[]> =>
     Promise.all(cells.map((cell) => asked(cell, ask)));
   /** Of those that answer; fails if none does. */
-  const some = async <T>(missed: Missed, ask: (admin: AdminApi) => Promise<T>): Promise<T[]> => {
+  const some = async <T>(missed: OnMissedCell, ask: (admin: AdminApi) => Promise<T>): Promise<T[]> => {
     const found: T[] = [];
     const refusals: unknown[] = [];
     const names = new Set<string>();
@@ -40,15 +40,15 @@ export function adminOver(cells: readonly Cell[]): Omit<AdminApi, 'noteRead'> {
     names.forEach(missed);
     return found;
   };
-  const queues = async (missed: Missed): Promise<AdminQueue[]> =>
+  const queues = async (missed: OnMissedCell): Promise<AdminQueue[]> =>
     mergedQueues(await some(missed, (admin) => admin.queues(missed)));
   /** One instant for all of them, so that they record the same. */
-  const atOnce = async (deed: Deed): Promise<Deed> => ({
-    ...deed,
+  const atOnce = async (stamp: AuditStamp): Promise<AuditStamp> => ({
+    ...stamp,
     at: await present(cells)[0]!.engine.api.system.now(),
   });
   /** Each database counts what runs and starts there. */
-  const counted = (settings: QueueSettings, apart: HeldApart): QueueSettings => {
+  const counted = (settings: QueueSettings, apart: OnSeparateLimits): QueueSettings => {
     if (settings.running !== null || settings.rate !== null) apart(cells.length);
     return settings;
   };
@@ -87,24 +87,24 @@ export function adminOver(cells: readonly Cell[]): Omit<AdminApi, 'noteRead'> {
       const [settings] = await some(nobody, (admin) => admin.settings(queue, apart));
       return counted(settings!, apart);
     },
-    set: async (queue, input, deed, apart) => {
-      const told = await atOnce(deed);
+    set: async (queue, input, stamp, apart) => {
+      const told = await atOnce(stamp);
       const [settings] = await all((admin) => admin.set(queue, input, told, apart));
       return counted(settings!, apart);
     },
-    pause: async (queue, reason, deed) => {
-      const told = await atOnce(deed);
+    pause: async (queue, reason, stamp) => {
+      const told = await atOnce(stamp);
       await all((admin) => admin.pause(queue, reason, told));
     },
-    resume: async (queue, deed) => {
-      const told = await atOnce(deed);
+    resume: async (queue, stamp) => {
+      const told = await atOnce(stamp);
       await all((admin) => admin.resume(queue, told));
     },
     audit: async (query, missed) => mergedAudit(await some(missed, (admin) => admin.audit(query, missed)), query.limit),
   };
 }
 
-const nobody: Missed = () => undefined;
+const nobody: OnMissedCell = () => undefined;
 
 async function asked<T>(cell: Cell, ask: (admin: AdminApi) => Promise<T>): Promise<T> {
   if (cell.isAway()) throw away(cell);

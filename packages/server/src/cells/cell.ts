@@ -13,7 +13,7 @@ export interface Cell {
 }
 
 /** Who leads where. Throws if the cell is away. */
-export interface Doors {
+export interface CellRouter {
   readonly cells: readonly Cell[];
   readonly ofTenant: (tenant: string) => Engine;
   /** What is no id was never given out: any cell says so. */

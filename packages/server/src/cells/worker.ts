@@ -3,10 +3,10 @@ import { asRefusal, isUnavailable, MillraceError } from '../domain/errors.js';
 import { isUuid } from '../domain/ids.js';
 import type { WorkerApi } from '../engine/api.js';
 import type { LongPolls } from '../engine/leases/long-poll.js';
-import type { Doors } from './cell.js';
+import type { CellRouter } from './cell.js';
 
 /** The protocol of remote workers over several databases: a lease hears all of them, and a report goes to one. */
-export function workerOver({ ofId }: Doors, map: CellMap, polls: Pick<LongPolls, 'lease'>): WorkerApi {
+export function workerOver({ ofId }: CellRouter, map: CellMap, polls: Pick<LongPolls, 'lease'>): WorkerApi {
   const groups = (ids: readonly string[]): number[][] => {
     const byCell = new Map<number, number[]>();
     ids.forEach((id, place) => {

@@ -101,7 +101,7 @@ export function buildGraph(definitions: readonly StepDefinition[]): BuiltGraph {
  * The first step whose dependencies, counted together with those of the steps before it, are too many. Checked when a
  * workflow is created, not when it is read: one that was stored before there was a limit still runs.
  */
-export function findExcess(graph: Graph): GraphProblem | null {
+export function findTooManyDependencies(graph: Graph): GraphProblem | null {
   let count = 0;
   for (const [step, { dependsOn }] of graph.entries()) {
     count += dependsOn.length;
@@ -116,7 +116,7 @@ export function findExcess(graph: Graph): GraphProblem | null {
  * The first step whose condition refers to a step that it does not depend on, directly or not: whether that one has a
  * result then would be a matter of luck. `refs`: the names that conditions refer to, by step.
  */
-export function findStray(graph: Graph, refs: readonly (string | null)[]): GraphProblem | null {
+export function findUnrelatedReference(graph: Graph, refs: readonly (string | null)[]): GraphProblem | null {
   for (const [step, ref] of refs.entries()) {
     if (ref === null || isBefore(graph, ref, step)) continue;
     const condition = `the condition of step ${quote(graph[step]!.name)}`;

@@ -11,7 +11,7 @@ import { createLoop, type Loop } from './loop.js';
  */
 
 /** Without notifications, looking this often keeps every firing within a second of its instant. */
-export const UNTOLD_MS = 800;
+export const POLL_UNNOTIFIED_MS = 800;
 /** Something is due, but other processes are firing it and about to commit: an immediate look would find nothing. */
 const CONTENDED_MS = 25;
 /** Thousands of schedules created in a row cause one look per interval, not one look each. */
@@ -36,7 +36,7 @@ export function createCronScheduler(
     wakesAtMs = round.nowMs + sleepMs;
     return sleepMs;
   };
-  const loop = createLoop('cron scheduler', UNTOLD_MS, run, logger);
+  const loop = createLoop('cron scheduler', POLL_UNNOTIFIED_MS, run, logger);
   const unsubscribe = hub.onCrons((occurrenceMs) => {
     if (occurrenceMs === null || occurrenceMs < wakesAtMs) loop.wake(GATHER_MS);
   });
@@ -52,7 +52,7 @@ export function createCronScheduler(
 /** A round that fired something may leave more: the next occurrence of a late schedule, or what exceeded the round. */
 export function sleepAfter({ due, fired, broken, waitMs }: Omit<Round, 'nowMs'>, listening: boolean): number {
   if (fired > 0) return 0;
-  const longest = broken.length > 0 || !listening ? UNTOLD_MS : LOOK_EVERY_MS;
+  const longest = broken.length > 0 || !listening ? POLL_UNNOTIFIED_MS : LOOK_EVERY_MS;
   if (due > broken.length) return CONTENDED_MS;
   if (waitMs === null) return longest;
   // Timers count whole milliseconds: one too many fires a millisecond late, one too few wakes before anything is due.

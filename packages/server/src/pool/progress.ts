@@ -1,6 +1,6 @@
 /**
- * The one way up in the pool. Jobs go down: they are claimed, let through the start gate, run, and their outcomes are
- * stored. A stage that has made room says so here, and the pool looks at what can go on.
+ * How stages tell the pool that there is room. Jobs go down: they are claimed, let through the start gate, run, and
+ * their outcomes are stored. A stage that has made room says so here, and the pool looks at what can go on.
  */
 export class Progress {
   #listener: () => void = () => undefined;

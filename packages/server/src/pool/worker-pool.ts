@@ -28,9 +28,9 @@ import { marked, StartGate } from './start-gate.js';
  * The pool holds a job as: buffered (claimed, not started) → running → settling (its outcome is on its way to the
  * database) → gone. The job is under a lease all that time, and `HeldLeases` keeps the lease alive.
  *
- * Including the jobs that are settling, the pool never holds more than MAX_IN_HAND (sizing.ts), and it claims nothing
- * while the outcome writer is full: a database that stores no outcomes gets no claims either. One of several that is
- * held up is left out, and its jobs wait apart, so that those of the others go on.
+ * Including the jobs that are settling, the pool never holds more than `inHand` of its limits (sizing.ts), and it
+ * claims nothing while the outcome writer is full: a database that stores no outcomes gets no claims either. One of
+ * several that is held up is left out, and its jobs wait apart, so that those of the others go on.
  */
 export interface WorkerPoolOptions {
   readonly queue: string;

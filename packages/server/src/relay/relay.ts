@@ -9,7 +9,7 @@ import { Delivery } from './delivery.js';
 import { Backoff } from './backoff.js';
 import { HandledPruning } from './handled-pruning.js';
 import type { Entry, KeyLives } from './one-by-one.js';
-import { introduce } from './service-check.js';
+import { checkService } from './service-check.js';
 import { ServiceClient, type ServiceOptions } from './service-client.js';
 import type { Again, Refusal, Stop } from './verdict.js';
 
@@ -201,7 +201,7 @@ export class Relay {
 
   /** Who we are to the service, and how long it remembers keys: asked now and then, since both may change. */
   async #learn(): Promise<void> {
-    const learnt = await introduce(this.#service);
+    const learnt = await checkService(this.#service);
     if ('kind' in learnt) return this.#halt(learnt);
     this.#lives = learnt;
     this.#learnAt = performance.now() + HOUR_MS;

@@ -17,7 +17,7 @@ interface WhoAmI {
 }
 
 /** Asks the service who we are to it. */
-export async function introduce(service: ServiceClient): Promise<KeyLives | Again | Stop> {
+export async function checkService(service: ServiceClient): Promise<KeyLives | Again | Stop> {
   const reply = await service.whoAmI();
   const verdict = verdictOf(reply);
   if (verdict.kind === 'again' || verdict.kind === 'stop') return verdict;

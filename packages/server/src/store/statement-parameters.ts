@@ -137,11 +137,11 @@ export interface StatementParameters {
     answers_of: 'ids';
   };
   'insight/all-tenants.sql': {
-    fleet_overview: 'max_rows' | 'max_tenants';
+    overview_of_all: 'max_rows' | 'max_tenants';
     paused_queues: 'max_queues';
     oldest_past_retention: 'hours' | 'max_tenants';
-    fleet_depths_by_queue: 'max_rows' | 'max_queues' | 'max_tenants';
-    fleet_tenants: 'after' | 'max_tenants' | 'max_running' | 'max_waiting';
+    depths_by_queue_of_all: 'max_rows' | 'max_queues' | 'max_tenants';
+    tenants_of_all: 'after' | 'max_tenants' | 'max_running' | 'max_waiting';
   };
   'insight/counts.sql': {
     counts: 'tenant' | 'max_rows' | 'sample' | 'queue';
@@ -332,7 +332,7 @@ export interface StatementParameters {
     job_of_tenant: 'tenant' | 'id';
     owner_of_job: 'id' | 'bucket';
     names_of_jobs: 'tenants' | 'ids';
-    fleet_depths: 'named';
+    depths_of_all: 'named';
     count_dead_letters: never;
   };
   'jobs/reports.sql': {

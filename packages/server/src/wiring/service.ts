@@ -1,6 +1,6 @@
 import { CellsClaimer } from '../cells/claimer.js';
 import { CellsNews } from '../cells/news.js';
-import { createRoom } from '../cells/room.js';
+import { engineOver } from '../cells/engine.js';
 import type { LeasedJob } from '../domain/records.js';
 import type { Engine } from '../engine/api.js';
 import { LongPolls, type WorkNews } from '../engine/leases/long-poll.js';
@@ -44,5 +44,5 @@ function serviceOnSeveral(live: LiveCells, safetyPollMs: number | undefined): Se
   };
   const polls = new LongPolls(claimer, news, { undeliver }, safetyPollMs);
   const ready = async (): Promise<boolean> => (await Promise.all(cells.map((cell) => cell.ready()))).some(Boolean);
-  return { api: createRoom({ cells, map, polls, ready }), polls, claimer, news, cellOfJob, onChange, ready };
+  return { api: engineOver({ cells, map, polls, ready }), polls, claimer, news, cellOfJob, onChange, ready };
 }

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LEAD_MS, LOOK_EVERY_MS, type Round } from '../../src/engine/crons/cron-firer.js';
 import { Hub } from '../../src/engine/shared/hub.js';
-import { createCronScheduler, sleepAfter, UNTOLD_MS } from '../../src/loops/cron-scheduler.js';
+import { createCronScheduler, sleepAfter, POLL_UNNOTIFIED_MS } from '../../src/loops/cron-scheduler.js';
 
 const IDLE: Round = { nowMs: 1_000_000, due: 0, fired: 0, broken: [], waitMs: null };
 const noNews = (): void => undefined;
@@ -16,12 +16,12 @@ describe('how long it sleeps', () => {
     ['until it is time to plan', { ...IDLE, waitMs: LEAD_MS + 1_000 }, 1_000],
     ['no longer than a clock may be set forward unnoticed', { ...IDLE, waitMs: 86_400_000 }, LOOK_EVERY_MS],
     ['as long when there is no schedule', IDLE, LOOK_EVERY_MS],
-    ['less when all that is due is broken', { ...IDLE, due: 1, broken: [BROKEN], waitMs: null }, UNTOLD_MS],
+    ['less when all that is due is broken', { ...IDLE, due: 1, broken: [BROKEN], waitMs: null }, POLL_UNNOTIFIED_MS],
   ])('%s', (_, round, ms) => expect(sleepAfter(round, true)).toBe(ms));
 
   it('leaves a margin to fire within a second when no news arrives', () => {
-    expect(sleepAfter(IDLE, false)).toBe(UNTOLD_MS);
-    expect(UNTOLD_MS).toBeLessThanOrEqual(900);
+    expect(sleepAfter(IDLE, false)).toBe(POLL_UNNOTIFIED_MS);
+    expect(POLL_UNNOTIFIED_MS).toBeLessThanOrEqual(900);
   });
 });
 

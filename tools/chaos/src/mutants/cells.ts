@@ -4,7 +4,7 @@ import type { Mutant } from './mutant.js';
 const FIRING_SQL = 'server/sql/queries/crons/firing.sql';
 const LIVE_CELLS = 'server/dist/wiring/live-cells.js';
 const PRUNE = 'server/dist/store/handover/prune.js';
-const ROOM = 'server/dist/cells/room.js';
+const ROOM = 'server/dist/cells/engine.js';
 const SESSION = 'server/dist/store/connection/session.js';
 
 export const CELL_MUTANTS: readonly Mutant[] = [

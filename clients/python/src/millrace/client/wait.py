@@ -67,7 +67,7 @@ def wait_for(
             failed, cause = failed + 1, error
             time.sleep(min(retry_delay(failed, None), limit.left()))
         if limit.left() == 0:
-            message = f"{what} had not ended when the time for waiting was over; it goes on"
+            message = f"{what} had not ended when the wait timed out; it is still running"
             raise WaitTimeoutError(message, Failure("timeout")) from cause
 
 

@@ -1,6 +1,6 @@
 -- What operators see: all tenants together. Every count stops at a bound.
 
--- name: fleet_overview
+-- name: overview_of_all
 -- All but what waits and runs. Dead letters, workflows and what has ended are counted up to :max_rows, beyond which the
 -- running totals say more; tenants up to :max_tenants. What has ended is looked at without regard to tenants, hence in
 -- no order.
@@ -50,7 +50,7 @@ LATERAL (
 ) AS plain
 WHERE first.completed_at < cut.at;
 
--- name: fleet_depths_by_queue
+-- name: depths_by_queue_of_all
 -- One walk over all that waits and runs, for the overview and for the list of queues. The first row has no name: it is
 -- all queues together. After it come queues that hold unfinished jobs or are paused, by name, :max_queues of them:
 -- those that are paused and those that hold most. Each with the :max_tenants tenants that hold most of it.
@@ -123,7 +123,7 @@ SELECT listed.queue, listed.queues::int AS queues, coalesce(listed.waiting - lis
 FROM listed LEFT JOIN shown ON shown.queue = listed.queue LEFT JOIN millrace.queue_marks q ON q.queue = listed.queue
 ORDER BY listed.queue NULLS FIRST;
 
--- name: fleet_tenants
+-- name: tenants_of_all
 -- A page of :max_tenants after the tenant :after, in the order of their names. Of each, up to :max_waiting jobs are
 -- counted; of all, up to :max_running. In the order of ids, because a plan without an order reads the whole table for
 -- each tenant.

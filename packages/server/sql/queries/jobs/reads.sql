@@ -17,7 +17,7 @@ FROM unnest(:tenants::text[], :ids::uuid[]) AS asked (tenant, id),
 LATERAL (SELECT j.id, j.task, j.queue FROM millrace.jobs j WHERE j.tenant = asked.tenant AND j.id = asked.id OFFSET 0)
   AS j;
 
--- name: fleet_depths
+-- name: depths_of_all
 -- For the gauges: all tenants together. The :named queues that hold most are named, the others added up under no name.
 WITH depth AS MATERIALIZED (
   SELECT queue, status, sum(n)::int AS n, min(oldest) AS oldest

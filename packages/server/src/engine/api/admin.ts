@@ -21,7 +21,7 @@ export interface TenantPage {
 }
 
 /** Who changes something, by which request. */
-export interface Deed {
+export interface AuditStamp {
   /** The same in every database of the service. */
   readonly id: string;
   readonly operator: string;
@@ -37,30 +37,30 @@ export interface AuditRead {
 }
 
 /** Is told the name of each database that did not answer a read over several: the answer leaves its tenants out. */
-export type Missed = (cell: string) => void;
+export type OnMissedCell = (cell: string) => void;
 
 /** Hears in how many databases numbers hold for each by itself, if there are several. */
-export type HeldApart = (databases: number) => void;
+export type OnSeparateLimits = (databases: number) => void;
 
 /** What operators see and do: all tenants together. With one database, nobody is missed. */
 export interface AdminApi {
   /** All but the version of the server. */
-  overview(missed: Missed): Promise<Omit<AdminOverview, 'version' | 'warnings'>>;
-  queues(missed: Missed): Promise<readonly AdminQueue[]>;
+  overview(missed: OnMissedCell): Promise<Omit<AdminOverview, 'version' | 'warnings'>>;
+  queues(missed: OnMissedCell): Promise<readonly AdminQueue[]>;
   /** In the order of their names. */
-  tenants(query: CursorQuery, missed: Missed): Promise<TenantPage>;
-  workers(missed: Missed): Promise<readonly Worker[]>;
+  tenants(query: CursorQuery, missed: OnMissedCell): Promise<TenantPage>;
+  workers(missed: OnMissedCell): Promise<readonly Worker[]>;
   /** Whose jobs ended, over time. */
-  series(query: AdminSeriesQuery, missed: Missed): Promise<EndsByTenant>;
+  series(query: AdminSeriesQuery, missed: OnMissedCell): Promise<EndsByTenant>;
   /** By tenant, queue and key. */
-  limits(query: LimitsQuery, missed: Missed): Promise<LimitPageRead>;
-  settings(queue: string, apart: HeldApart): Promise<QueueSettings>;
+  limits(query: LimitsQuery, missed: OnMissedCell): Promise<LimitPageRead>;
+  settings(queue: string, apart: OnSeparateLimits): Promise<QueueSettings>;
   /** What is not given stays as it is. */
-  set(queue: string, settings: QueueSettingsInput, deed: Deed, apart: HeldApart): Promise<QueueSettings>;
+  set(queue: string, settings: QueueSettingsInput, stamp: AuditStamp, apart: OnSeparateLimits): Promise<QueueSettings>;
   /** From its commit on, no claim takes a job of the queue. What runs goes on. */
-  pause(queue: string, reason: string | null, deed: Deed): Promise<void>;
-  resume(queue: string, deed: Deed): Promise<void>;
-  audit(query: CursorQuery, missed: Missed): Promise<AuditRead>;
+  pause(queue: string, reason: string | null, stamp: AuditStamp): Promise<void>;
+  resume(queue: string, stamp: AuditStamp): Promise<void>;
+  audit(query: CursorQuery, missed: OnMissedCell): Promise<AuditRead>;
   /** An operator is about to read as this tenant. */
-  noteRead(tenant: string, deed: Deed): Promise<void>;
+  noteRead(tenant: string, stamp: AuditStamp): Promise<void>;
 }

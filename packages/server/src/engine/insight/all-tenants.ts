@@ -74,7 +74,7 @@ export class AllTenants {
   ) {}
 
   async overview(): Promise<Omit<AdminOverview, 'version'>> {
-    const overview = sql.fleet_overview({ max_tenants: MAX_WALKED, max_rows: COUNT_EXACT_LIMIT });
+    const overview = sql.overview_of_all({ max_tenants: MAX_WALKED, max_rows: COUNT_EXACT_LIMIT });
     const [{ answer }, [row], paused, pastRetention] = await Promise.all([
       this.#askDepths(),
       this.db.count<OverviewRow>({ tenant: ALL_TENANTS, statement: overview }),
@@ -101,7 +101,7 @@ export class AllTenants {
   #askDepths(): Promise<CachedAnswer<Depths>> {
     const bounds = { max_rows: MAX_WALKED, max_queues: MAX_QUEUES, max_tenants: QUEUE_TENANTS_SHOWN };
     return this.#depths.ask(ALL_TENANTS, async () => {
-      const query = { tenant: WALK_TURN, statement: sql.fleet_depths_by_queue(bounds) };
+      const query = { tenant: WALK_TURN, statement: sql.depths_by_queue_of_all(bounds) };
       const [all, ...named] = await this.db.count<DepthRow>(query);
       if (all === undefined) throw new Error('the depths of queues came back empty');
       return { all, named };
@@ -130,7 +130,7 @@ export class AllTenants {
 
   async tenants({ limit, cursor }: CursorQuery): Promise<TenantPage> {
     const after = cursor === null ? '' : (readCursor(NAME_CURSOR, cursor).at ?? '');
-    const statement = sql.fleet_tenants({
+    const statement = sql.tenants_of_all({
       after,
       max_tenants: limit + 1,
       max_waiting: TENANT_WALK,

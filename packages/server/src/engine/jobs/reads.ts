@@ -127,7 +127,7 @@ export class Reads {
   }
 
   async depthsOfAllTenants(): Promise<readonly Depth[]> {
-    return this.db.count<Depth>({ tenant: ALL_TENANTS, statement: sql.fleet_depths({ named: MAX_QUEUE_LABELS }) });
+    return this.db.count<Depth>({ tenant: ALL_TENANTS, statement: sql.depths_of_all({ named: MAX_QUEUE_LABELS }) });
   }
 
   async deadLetterCount(): Promise<number> {

@@ -1,7 +1,7 @@
 import type { Execute } from '../../store/connection/database.js';
 import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import type { Deed } from '../api.js';
+import type { AuditStamp } from '../api.js';
 import type { Audit } from '../shared/audit.js';
 import type { Hub } from '../shared/hub.js';
 
@@ -25,16 +25,16 @@ export class Pauses {
   ) {}
 
   /** One that is paused already stays so since when it was; a reason replaces the one that was given before. */
-  async pause(queue: string, reason: string | null, deed: Deed): Promise<void> {
-    await this.audit.change(deed, 'pause_queue', queue, pauseOf(queue), async (execute) => {
-      const [begun] = await execute(sql.pause_queue({ queue, at: deed.at }));
-      if (begun || reason !== null) await execute(sql.note_pause({ queue, reason, operator: deed.operator }));
+  async pause(queue: string, reason: string | null, stamp: AuditStamp): Promise<void> {
+    await this.audit.change(stamp, 'pause_queue', queue, pauseOf(queue), async (execute) => {
+      const [begun] = await execute(sql.pause_queue({ queue, at: stamp.at }));
+      if (begun || reason !== null) await execute(sql.note_pause({ queue, reason, operator: stamp.operator }));
     });
   }
 
   /** Other processes hear of it from the statement, and so does this one where it listens at all. */
-  async resume(queue: string, deed: Deed): Promise<void> {
-    await this.audit.change(deed, 'resume_queue', queue, pauseOf(queue), async (execute) => {
+  async resume(queue: string, stamp: AuditStamp): Promise<void> {
+    await this.audit.change(stamp, 'resume_queue', queue, pauseOf(queue), async (execute) => {
       await execute(sql.resume_queue({ queue }));
     });
     this.hub.hear({ queues: new Map([[queue, []]]), events: false, crons: null });

@@ -7,7 +7,7 @@ import type { Database, Execute } from '../../store/connection/database.js';
 import { isLockTimeout } from '../../store/failures.js';
 import { listIn, secsBetween } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import type { Deed } from '../api.js';
+import type { AuditStamp } from '../api.js';
 import type { Audit } from '../shared/audit.js';
 import type { Hub } from '../shared/hub.js';
 import { settingsIn } from '../shared/queue-marks.js';
@@ -143,9 +143,9 @@ export class QueueGates {
   }
 
   /** What is not given stays as it is; null removes. */
-  async set(queue: string, { running, rate, share }: QueueSettingsInput, deed: Deed): Promise<QueueSettings> {
+  async set(queue: string, { running, rate, share }: QueueSettingsInput, stamp: AuditStamp): Promise<QueueSettings> {
     const read = (execute: Execute): Promise<QueueSettings> => settingsOf(queue, execute);
-    const settings = await this.audit.change(deed, 'set_queue', queue, read, async (execute) => {
+    const settings = await this.audit.change(stamp, 'set_queue', queue, read, async (execute) => {
       await execute(
         sql.put_settings({
           queue,

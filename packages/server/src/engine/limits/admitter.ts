@@ -7,7 +7,7 @@ import { listIn } from '../../store/rows.js';
 import { announceAdmitted, type AdmittedJobs } from '../shared/admitted-jobs.js';
 import type { EngineMetrics } from '../shared/counters.js';
 import type { Hub } from '../shared/hub.js';
-import { LookTimers } from './look-timers.js';
+import { LimitTimers } from './limit-timers.js';
 import { tokenBucketOf, giveBack, keepRates, type RateRow } from './rated.js';
 import { dropEnded, FIRST_ID } from './unique.js';
 
@@ -115,7 +115,7 @@ export class Admitter {
   /** Limits to look at, with how often they were found busy. */
   readonly #wanted = new Map<string, number>();
   #looking: Promise<void> | null = null;
-  readonly #timers = new LookTimers((limits) => this.#want(limits));
+  readonly #timers = new LimitTimers((limits) => this.#want(limits));
   #noteAfter = FIRST_ID;
   #dropAfter = FIRST_ID;
   #uniqueAfter = FIRST_ID;

@@ -3,7 +3,7 @@ import type { JsonText } from '../../domain/records.js';
 import type { Database, Execute } from '../../store/connection/database.js';
 import { toInstant } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
-import type { AuditRead, CursorQuery, Deed } from '../api.js';
+import type { AuditRead, CursorQuery, AuditStamp } from '../api.js';
 import { AUDIT_CURSOR, cursorAfter, readCursor } from './cursor.js';
 
 /**
@@ -31,7 +31,7 @@ export class Audit {
    * latter.
    */
   change<State extends object | null>(
-    { id, at, operator, requestId }: Deed,
+    { id, at, operator, requestId }: AuditStamp,
     action: AuditAction,
     target: string,
     read: (execute: Execute) => Promise<State>,
@@ -53,7 +53,7 @@ export class Audit {
   }
 
   /** Before an operator reads as a tenant. What is recorded already is found through an index, and nothing written. */
-  async noteRead(tenant: string, { id, operator, requestId }: Deed): Promise<void> {
+  async noteRead(tenant: string, { id, operator, requestId }: AuditStamp): Promise<void> {
     const [added] = await this.db.run(sql.add_read({ id, tenant, operator, request_id: requestId }));
     if (added) await this.db.run(sql.trim_audit({ max_entries: AUDIT_KEPT }));
   }

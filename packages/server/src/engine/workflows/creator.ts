@@ -1,4 +1,10 @@
-import { begin, findExcess, findStray, type Advance, type GraphProblem } from '../../domain/dag.js';
+import {
+  begin,
+  findTooManyDependencies,
+  findUnrelatedReference,
+  type Advance,
+  type GraphProblem,
+} from '../../domain/dag.js';
 import { invalidRequest, type MillraceError } from '../../domain/errors.js';
 import { bucketOf, idSuffix, idsWith } from '../../domain/ids.js';
 import type { JsonText } from '../../domain/records.js';
@@ -183,7 +189,7 @@ export function checked({ steps }: Pick<WorkflowSpec, 'steps'>, path = ''): Defi
   if ('problem' in defined) throw refusal(defined.problem, path);
   const { graph } = defined.definition;
   const refs = steps.map(({ when }): JsonText | null => when?.step ?? null);
-  const problem = findExcess(graph) ?? findStray(graph, refs);
+  const problem = findTooManyDependencies(graph) ?? findUnrelatedReference(graph, refs);
   if (problem) throw refusal(problem, path);
   return defined.definition;
 }

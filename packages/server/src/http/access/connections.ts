@@ -13,7 +13,7 @@ import { setTimeout as delay } from 'node:timers/promises';
  *   way, so they are given a moment before they are closed. They come as long as the listener is open, so this is
  *   repeated until none is left.
  */
-export interface Gate {
+export interface ConnectionGuard {
   /** Resolves at a moment when the listener can be closed safely. */
   quiet(): Promise<void>;
   /** Until the server is closed, closes connections that have carried nothing for a moment. */
@@ -24,7 +24,7 @@ export interface Gate {
 const QUIET_WITHIN_MS = 1_000;
 const FIRST_REQUEST_WITHIN_MS = 300;
 
-export function guardConnections(server: Server): Gate {
+export function guardConnections(server: Server): ConnectionGuard {
   const open = new Set<Socket>();
   let somebodyCame = false;
   server.on('connection', (socket: Socket) => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { invalidField } from '../../domain/errors.js';
-import type { AdminApi, Deed } from '../../engine/api.js';
+import type { AdminApi, AuditStamp } from '../../engine/api.js';
 import { headerText } from './header-text.js';
 import type { Principal } from './principal.js';
 import { isTenantName } from './tenant-name.js';
@@ -12,10 +12,15 @@ const NAMELESS = 'admin';
 const operatorName = (principal: Principal | null): string =>
   (principal?.kind === 'admin' ? principal.name : null) ?? NAMELESS;
 
-const deed = (operator: string, requestId: string): Deed => ({ id: randomUUID(), operator, requestId, at: null });
+const stamp = (operator: string, requestId: string): AuditStamp => ({
+  id: randomUUID(),
+  operator,
+  requestId,
+  at: null,
+});
 
 /** What the caller of an operator's route is about to do. */
-export const deedOf = ({ principal, id }: FastifyRequest): Deed => deed(operatorName(principal), id);
+export const auditStampOf = ({ principal, id }: FastifyRequest): AuditStamp => stamp(operatorName(principal), id);
 
 /** An operator who looks at what a tenant sees. */
 export interface Reader {
@@ -47,5 +52,5 @@ export async function noteRead(request: FastifyRequest, { tenant, operator }: Re
   // Without the query: it may hold what a tenant would not want to see in a log.
   const [path] = url.split('?', 1);
   request.log.info({ reqId: id, method, path, tenant, operator }, 'an operator reads as a tenant');
-  await admin.noteRead(tenant, deed(operator, id));
+  await admin.noteRead(tenant, stamp(operator, id));
 }

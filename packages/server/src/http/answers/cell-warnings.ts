@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify';
-import type { HeldApart, Missed } from '../../engine/api.js';
+import type { OnSeparateLimits, OnMissedCell } from '../../engine/api.js';
 
 /** What an answer says that comes from several databases. */
 
 /** Which of them it knows nothing of, each once, however many parts of it were asked for. */
-export function tellMissed(request: FastifyRequest): Missed {
+export function warnOfMissedCells(request: FastifyRequest): OnMissedCell {
   const told = new Set<string>();
   return (cell) => {
     if (told.has(cell)) return;
@@ -14,7 +14,7 @@ export function tellMissed(request: FastifyRequest): Missed {
 }
 
 /** That limits of a queue are not those of all of them together. */
-export function tellApart(request: FastifyRequest): HeldApart {
+export function warnOfSeparateLimits(request: FastifyRequest): OnSeparateLimits {
   return (databases) =>
     warn(
       request,

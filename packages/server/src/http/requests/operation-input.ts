@@ -53,8 +53,8 @@ export function operationSpec(body: CreateOperation): OperationSpec {
 }
 
 function selected(body: CreateOperation): OperationSelection {
-  const stranger = Object.keys(body).find((name) => !FIELDS.includes(name));
-  if (stranger !== undefined) throw invalidField(stranger.slice(0, 64), 'is not a known field');
+  const member = Object.keys(body).find((name) => !FIELDS.includes(name));
+  if (member !== undefined) throw invalidField(member.slice(0, 64), 'is not a known field');
   const { action, filter, ids } = body;
   if (filter === undefined && !ids) throw invalidField('filter', 'is required, unless ids are given');
   if (filter !== undefined && ids) throw invalidField('ids', 'cannot be given together with a filter');

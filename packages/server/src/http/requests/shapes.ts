@@ -90,7 +90,7 @@ function eachFits(shape: Shape, list: readonly object[]): boolean {
 }
 
 /** The place of a member that the shape does not have. */
-export interface Stranger {
+export interface UnknownMember {
   readonly name: string;
   /** What leads to it: `config.`, `jobs[3].`, or nothing. */
   readonly path: string;
@@ -99,8 +99,8 @@ export interface Stranger {
 }
 
 /** At most `max` of them, in the order of the request. */
-export function strangers(shape: Shape, value: object, max: number): Stranger[] {
-  const found: Stranger[] = [];
+export function unknownMembers(shape: Shape, value: object, max: number): UnknownMember[] {
+  const found: UnknownMember[] = [];
   const visit = ({ members }: Shape, inner: object, path: string, index: number | null): void => {
     for (const name in inner) {
       if (found.length >= max) return;

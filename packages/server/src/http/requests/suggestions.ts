@@ -1,5 +1,5 @@
 import { editDistance } from '@millrace/sdk/rules';
-import type { Stranger } from './shapes.js';
+import type { UnknownMember } from './shapes.js';
 
 /** What somebody may have meant by a name that means nothing here. */
 
@@ -39,7 +39,7 @@ const OTHER_WORDS: ReadonlyMap<string, string> = new Map([
 const MAX_LENGTH = 40;
 
 /** The path of what was probably meant, or null. `known`: the paths that mean something, with `[]` for a position. */
-export function suggestion({ name, path, index }: Stranger, known: readonly string[]): string | null {
+export function suggestion({ name, path, index }: UnknownMember, known: readonly string[]): string | null {
   if (name.length > MAX_LENGTH) return null;
   const own = index === null ? path : path.replace(`[${index}]`, '[]');
   // What stands beside it is nearer than the same name elsewhere only if it is spelled nearly the same.

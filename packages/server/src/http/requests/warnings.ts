@@ -16,11 +16,11 @@ import {
   NO_SHAPE,
   pathsOf,
   shapeOf,
-  strangers,
+  unknownMembers,
   variants,
   type Schema,
   type Shape,
-  type Stranger,
+  type UnknownMember,
 } from './shapes.js';
 import { suggestion } from './suggestions.js';
 
@@ -125,7 +125,7 @@ function findingsOf(route: Route, { query, body }: FastifyRequest): Finding[] {
   }
   const more = MAX_WARNINGS - findings.length;
   if (more > 0 && typeof body === 'object' && body !== null)
-    findings.push(...strangers(route.body, body, more).map((stranger) => unknownField(stranger, route)));
+    findings.push(...unknownMembers(route.body, body, more).map((member) => unknownField(member, route)));
   return findings;
 }
 
@@ -147,9 +147,9 @@ function clampedNumber(name: string, used: number, { minimum, maximum }: Range):
   };
 }
 
-function unknownField(stranger: Stranger, { bodyPaths }: Route): Finding {
-  const path = `${stranger.path}${cut(stranger.name)}`;
-  const hint = meant(suggestion(stranger, bodyPaths));
+function unknownField(member: UnknownMember, { bodyPaths }: Route): Finding {
+  const path = `${member.path}${cut(member.name)}`;
+  const hint = meant(suggestion(member, bodyPaths));
   return { path, warning: `unknown field ${JSON.stringify(path)}`, refusal: 'is not a known field', hint };
 }
 

@@ -19,12 +19,12 @@ import {
 } from '@millrace/contract';
 import type { FastifyInstance } from 'fastify';
 import { checkRate } from '../../domain/job-config.js';
-import { deedOf } from '../access/operators.js';
+import { auditStampOf } from '../access/operators.js';
 import type { HttpContext } from '../context.js';
 import { listQuery, seriesQuery, type QueryParameters } from '../requests/list-parameters.js';
 import { freeQueue } from '../../domain/reserved-queue.js';
 import { queueName } from '../requests/queue-name.js';
-import { tellApart, tellMissed } from '../answers/cell-warnings.js';
+import { warnOfSeparateLimits, warnOfMissedCells } from '../answers/cell-warnings.js';
 import { bodyOrNone } from '../requests/replay-input.js';
 import { sendTagged } from '../answers/etag.js';
 import { sendJson, sendNothing, withWarnings } from '../answers/reply.js';
@@ -37,30 +37,34 @@ interface OfQueue {
 /** What operators see and do: all tenants together. */
 export function adminRoutes(app: FastifyInstance, { engine: { admin }, version }: HttpContext): void {
   app.get('/admin/overview', { schema: overviewSchema }, async (request, reply) => {
-    const { now, ...rest } = await admin.overview(tellMissed(request));
+    const { now, ...rest } = await admin.overview(warnOfMissedCells(request));
     return sendTagged(request, reply, JSON.stringify({ version, now, ...rest }), JSON.stringify(rest));
   });
 
   app.get('/admin/queues', { schema: queuesSchema }, async (request, reply) =>
-    sendTagged(request, reply, JSON.stringify({ queues: await admin.queues(tellMissed(request)) })),
+    sendTagged(request, reply, JSON.stringify({ queues: await admin.queues(warnOfMissedCells(request)) })),
   );
 
   app.get<{ Querystring: QueryParameters }>('/admin/tenants', { schema: tenantsSchema }, async (request, reply) => {
-    const { tenants, nextCursor } = await admin.tenants(listQuery(request.query), tellMissed(request));
+    const { tenants, nextCursor } = await admin.tenants(listQuery(request.query), warnOfMissedCells(request));
     const more = nextCursor === null ? { has_more: false } : { has_more: true, next_cursor: nextCursor };
     return sendTagged(request, reply, JSON.stringify({ tenants, ...more }));
   });
 
   app.get('/admin/workers', { schema: workersSchema }, async (request, reply) =>
-    sendTagged(request, reply, JSON.stringify({ workers: await admin.workers(tellMissed(request)) })),
+    sendTagged(request, reply, JSON.stringify({ workers: await admin.workers(warnOfMissedCells(request)) })),
   );
 
   app.get<{ Querystring: QueryParameters }>('/admin/series', { schema: seriesSchema }, async (request, reply) =>
-    sendTagged(request, reply, JSON.stringify(await admin.series(seriesQuery(request.query), tellMissed(request)))),
+    sendTagged(
+      request,
+      reply,
+      JSON.stringify(await admin.series(seriesQuery(request.query), warnOfMissedCells(request))),
+    ),
   );
 
   app.get<OfQueue>('/admin/queues/:queue', { schema: settingsSchema }, async (request, reply) => {
-    const settings = await admin.settings(queueName(request.params.queue), tellApart(request));
+    const settings = await admin.settings(queueName(request.params.queue), warnOfSeparateLimits(request));
     return sendTagged(request, reply, JSON.stringify(settings));
   });
 
@@ -72,8 +76,8 @@ export function adminRoutes(app: FastifyInstance, { engine: { admin }, version }
       const settings = await admin.set(
         queueName(request.params.queue),
         request.body,
-        deedOf(request),
-        tellApart(request),
+        auditStampOf(request),
+        warnOfSeparateLimits(request),
       );
       return sendJson(reply, 200, withWarnings(JSON.stringify(settings), request));
     },
@@ -84,18 +88,18 @@ export function adminRoutes(app: FastifyInstance, { engine: { admin }, version }
     { ...vital(pauseSchema), preValidation: bodyOrNone },
     async (request, reply) => {
       const queue = freeQueue(queueName(request.params.queue), 'queue');
-      await admin.pause(queue, request.body.reason ?? null, deedOf(request));
+      await admin.pause(queue, request.body.reason ?? null, auditStampOf(request));
       return sendNothing(reply);
     },
   );
 
   app.post<OfQueue>('/admin/queues/:queue/resume', vital(resumeSchema), async (request, reply) => {
-    await admin.resume(queueName(request.params.queue), deedOf(request));
+    await admin.resume(queueName(request.params.queue), auditStampOf(request));
     return sendNothing(reply);
   });
 
   app.get<{ Querystring: QueryParameters }>('/admin/audit', { schema: auditSchema }, async (request, reply) => {
-    const { entries, nextCursor } = await admin.audit(listQuery(request.query), tellMissed(request));
+    const { entries, nextCursor } = await admin.audit(listQuery(request.query), warnOfMissedCells(request));
     const shown = entries.map(({ id: _, ...entry }) => entry);
     const more = nextCursor === null ? { has_more: false } : { has_more: true, next_cursor: nextCursor };
     return sendTagged(request, reply, JSON.stringify({ entries: shown, ...more }));

@@ -2,7 +2,7 @@ import { AdminLimitPage, LIMIT_WAITING_COUNTED, LimitPage, LimitsQuery, ref } fr
 import type { FastifyInstance } from 'fastify';
 import type { LimitPageRead, LimitsQuery as LimitsRead } from '../../engine/api.js';
 import { sendTagged } from '../answers/etag.js';
-import { tellMissed } from '../answers/cell-warnings.js';
+import { warnOfMissedCells } from '../answers/cell-warnings.js';
 import type { HttpContext } from '../context.js';
 import { listQuery, type QueryParameters } from '../requests/list-parameters.js';
 import { ADMIN, tagged, TENANT } from './route-docs.js';
@@ -18,7 +18,7 @@ export function limitRoutes(app: FastifyInstance, { engine: { insight } }: HttpC
 
 export function adminLimitRoutes(app: FastifyInstance, { engine: { admin } }: HttpContext): void {
   app.get<{ Querystring: QueryParameters }>('/admin/limits', { schema: adminLimitsSchema }, async (request, reply) => {
-    const { limits, nextCursor } = await admin.limits(limitsRead(request.query), tellMissed(request));
+    const { limits, nextCursor } = await admin.limits(limitsRead(request.query), warnOfMissedCells(request));
     return sendTagged(request, reply, pageText(limits, nextCursor));
   });
 }

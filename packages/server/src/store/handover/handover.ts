@@ -49,7 +49,7 @@ export async function handOver(options: HandoverOptions): Promise<void> {
 }
 
 /** Serves everything from the original again. Only before a part has been taken. */
-export async function callOff(sourceUrl: string): Promise<void> {
+export async function abortHandover(sourceUrl: string): Promise<void> {
   await onDatabase(sourceUrl, async (source) => {
     const cell = await cellAt(source, 'the cell');
     if (cell.handover === null || cell.state !== 'closed')

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { EVERY_BUCKET, type BucketRange } from '../../../src/domain/cells.js';
 import { bucketOf } from '../../../src/domain/ids.js';
-import { callOff, handOver } from '../../../src/store/handover/handover.js';
+import { abortHandover, handOver } from '../../../src/store/handover/handover.js';
 import { cellStatus } from '../../../src/store/handover/status.js';
 import { inspect } from '../../../src/store/migrations/inspect.js';
 import { complete, createJob, createJobs, fail, lease, newQueue, NO_SWEEPS } from '../../engine/kit.js';
@@ -154,7 +154,7 @@ describe('a database that gives tenants to a copy', () => {
     expect(seen.size).toBeGreaterThan(3);
     expect((await cellStatus(source.url)).range).toEqual(keeps);
     expect((await cellStatus(target.url)).range).toEqual(gives);
-    await expect(callOff(source.url)).rejects.toThrow('no handover of this cell is under way');
+    await expect(abortHandover(source.url)).rejects.toThrow('no handover of this cell is under way');
   });
 
   it('can be called off until a part is taken, and then no copy ever opens', async () => {
@@ -162,7 +162,7 @@ describe('a database that gives tenants to a copy', () => {
     const server = await serving({ config: { mode: 'api' }, database: source, intervals: NO_SWEEPS });
     await close(source);
     const target = kept(await copyDatabase(source));
-    await callOff(source.url);
+    await abortHandover(source.url);
     await until(async () => (await server.a.post('/api/v1/jobs', { task_name: 'task' })).status === 201);
     await expect(run(source, target)).rejects.toThrow('the target is no standby of the cell');
     expect((await cellStatus(target.url)).state).toBe('closed');
@@ -195,6 +195,6 @@ describe('a database that gives tenants to a copy', () => {
     await close(source);
     await expect(run(source, source)).rejects.toThrow('both addresses lead to the same database');
     await expect(handOver({ ...wrong, keeps: null, gives: EVERY_BUCKET })).rejects.toThrow('part in another handover');
-    await callOff(source.url);
+    await abortHandover(source.url);
   });
 });

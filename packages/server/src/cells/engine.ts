@@ -3,7 +3,7 @@ import { isUuid } from '../domain/ids.js';
 import type { DeadLettersApi, DurableApi, Engine, JobsApi, SystemApi, WaitQuery, WaitResult } from '../engine/api.js';
 import type { LongPolls } from '../engine/leases/long-poll.js';
 import { adminOver } from './admin.js';
-import { away, present, type Cell, type Doors } from './cell.js';
+import { away, present, type Cell, type CellRouter } from './cell.js';
 import { workerOver } from './worker.js';
 
 /**
@@ -11,7 +11,7 @@ import { workerOver } from './worker.js';
  * tenant to the cell of the tenant, and what concerns all of them to all (admin.ts, worker.ts). An id of another
  * tenant's is refused by the cell that holds it, as if there were only one.
  */
-export interface RoomOptions {
+export interface EngineOverOptions {
   readonly cells: readonly Cell[];
   readonly map: CellMap;
   readonly polls: Pick<LongPolls, 'lease'>;
@@ -20,24 +20,24 @@ export interface RoomOptions {
 
 const NUMBER = /^\d{1,19}$/;
 
-export function createRoom({ cells, map, polls, ready }: RoomOptions): Engine {
+export function engineOver({ cells, map, polls, ready }: EngineOverOptions): Engine {
   const at = (index: number): Engine => {
     const cell = cells[index]!;
     if (cell.isAway()) throw away(cell);
     return cell.engine.api;
   };
-  const doors: Doors = {
+  const router: CellRouter = {
     cells,
     whileHere: (id, signal) => (isUuid(id) ? AbortSignal.any([signal, cells[map.ofId(id)]!.moved()]) : signal),
     ofTenant: (tenant) => at(map.ofTenant(tenant)),
     ofId: (id) => (isUuid(id) ? at(map.ofId(id)) : present(cells)[0]!.engine.api),
   };
   const letters = (tenant: string, id: string): DeadLettersApi =>
-    (NUMBER.test(id) ? at(map.ofDeadLetter(tenant, id)) : doors.ofTenant(tenant)).deadLetters;
-  const { ofTenant, ofId, whileHere } = doors;
+    (NUMBER.test(id) ? at(map.ofDeadLetter(tenant, id)) : router.ofTenant(tenant)).deadLetters;
+  const { ofTenant, ofId, whileHere } = router;
   return {
-    jobs: jobsOver(doors, map),
-    worker: workerOver(doors, map, polls),
+    jobs: jobsOver(router, map),
+    worker: workerOver(router, map, polls),
     deadLetters: {
       get: async (tenant, id) => letters(tenant, id).get(tenant, id),
       list: async (tenant, query) => ofTenant(tenant).deadLetters.list(tenant, query),
@@ -76,7 +76,7 @@ export function createRoom({ cells, map, polls, ready }: RoomOptions): Engine {
       list: async (tenant, query) => ofTenant(tenant).operations.list(tenant, query),
       stop: async (tenant, id) => ofId(id).operations.stop(tenant, id),
     },
-    durable: durableOver(doors),
+    durable: durableOver(router),
     insight: {
       counts: async (tenant, queue) => ofTenant(tenant).insight.counts(tenant, queue),
       series: async (tenant, query) => ofTenant(tenant).insight.series(tenant, query),
@@ -86,13 +86,13 @@ export function createRoom({ cells, map, polls, ready }: RoomOptions): Engine {
     },
     admin: {
       ...adminOver(cells),
-      noteRead: async (tenant, deed) => ofTenant(tenant).admin.noteRead(tenant, deed),
+      noteRead: async (tenant, stamp) => ofTenant(tenant).admin.noteRead(tenant, stamp),
     },
     system: systemOver(cells, map, ready),
   };
 }
 
-function jobsOver({ cells, ofTenant, ofId, whileHere }: Doors, map: CellMap): JobsApi {
+function jobsOver({ cells, ofTenant, ofId, whileHere }: CellRouter, map: CellMap): JobsApi {
   return {
     create: async (tenant, spec, key) => ofTenant(tenant).jobs.create(tenant, spec, key),
     createBatch: async (tenant, specs, key) => ofTenant(tenant).jobs.createBatch(tenant, specs, key),
@@ -146,7 +146,7 @@ function byCell(ids: readonly string[], map: CellMap): string[][] {
   return [...groups.values()];
 }
 
-function durableOver({ ofTenant, ofId }: Doors): DurableApi {
+function durableOver({ ofTenant, ofId }: CellRouter): DurableApi {
   return {
     checkpoints: async (tenant, id) => ofId(id).durable.checkpoints(tenant, id),
     checkpointsOfLease: async (id, token) => ofId(id).durable.checkpointsOfLease(id, token),

@@ -15,7 +15,7 @@ interface Look {
   readonly limit: string;
 }
 
-export class LookTimers {
+export class LimitTimers {
   readonly #dueAt = new Map<string, number>();
   #heap: Look[] = [];
   #timer: NodeJS.Timeout | null = null;

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi, beforeEach, afterEach } from 'vitest';
 import fc from 'fast-check';
-import { LookTimers } from '../../../src/engine/limits/look-timers.js';
+import { LimitTimers } from '../../../src/engine/limits/limit-timers.js';
 import { Admitter } from '../../../src/engine/limits/admitter.js';
 import type { EngineMetrics } from '../../../src/engine/shared/counters.js';
 import { Hub } from '../../../src/engine/shared/hub.js';
@@ -17,7 +17,7 @@ describe('the timers of limits', () => {
       fc.property(sets, (all) => {
         const startedAt = performance.now();
         const looked: [string, number][] = [];
-        const timers = new LookTimers((limits) => {
+        const timers = new LimitTimers((limits) => {
           for (const limit of limits) looked.push([limit, performance.now() - startedAt]);
         });
         const last = new Map<string, number>();
@@ -39,7 +39,7 @@ describe('the timers of limits', () => {
 
   it('keep more than a thousand limits at their pace, and forget all when they are stopped', () => {
     const looks = new Map<string, number>();
-    const timers = new LookTimers((limits) => {
+    const timers = new LimitTimers((limits) => {
       for (const limit of limits) {
         looks.set(limit, (looks.get(limit) ?? 0) + 1);
         timers.set(limit, 100);
