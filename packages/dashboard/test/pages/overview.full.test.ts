@@ -239,7 +239,7 @@ describe.skipIf(!hasBrowser)('the overview of the dashboard', async () => {
     await page.getByRole('heading', { name: 'Operations' }).waitFor();
     let go = (): void => undefined;
     const held = new Promise<void>((resolve) => (go = resolve));
-    await page.route('**/api/v1/queues', async (route) => {
+    await page.route('**/api/v1/queues?*', async (route) => {
       await held;
       await route.fulfill({ json: { queues: [] } });
     });

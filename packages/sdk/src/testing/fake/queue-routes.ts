@@ -35,8 +35,9 @@ function depthOf(store: FakeStore, queue: string): Wire.QueueDepth {
   };
 }
 
-const queues: Route = ({ store }) => {
-  const names = new Set(unfinished(store).map(({ record }) => record.queue_name));
+const queues: Route = ({ store, query }) => {
+  const listed = parameter.truth(query, 'idle') ? [...store.jobs.values()] : unfinished(store);
+  const names = new Set(listed.map(({ record }) => record.queue_name));
   return ok({ queues: [...names].sort().map((queue) => depthOf(store, queue)) });
 };
 
