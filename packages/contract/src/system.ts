@@ -196,7 +196,9 @@ export const Worker = Type.Object(
     ),
     in_use: nullable(
       Type.Integer({
-        description: 'How many of `slots` are taken, by jobs of any tenant; null like `slots`. Counted up to a bound.',
+        description:
+          'How many of `slots` are taken, by jobs of any tenant; null like `slots`. A job whose end is being reported takes ' +
+          'none. Counted up to a bound.',
       }),
     ),
     tasks: nullable(
