@@ -1,7 +1,7 @@
 import type { DeadLetterGroup, DeadLetterGroups, QueueDepth, Queues } from '@millrace/contract';
 import { useRead, type Read } from '../../api/hooks.js';
 import { useAside } from '../../lib/aside.js';
-import { attentionOf, type Attention } from '../../lib/attention.js';
+import { attentionOf, isStillAside, type Attention } from '../../lib/attention.js';
 import { useNow } from '../../lib/clock.js';
 import { sizeOf } from '../../lib/held.js';
 import { useZone } from '../../lib/preferences.js';
@@ -16,7 +16,7 @@ const GROUPS_POLL_MS = 5000;
 /** What needs attention, without what was put aside. */
 export interface Attended {
   readonly items: readonly Attention[];
-  /** Those that were put aside and have not changed since. */
+  /** Those that were put aside and are no worse since. */
   readonly away: readonly Attention[];
   /** The key under which one is put aside in this browser, where several tenants may be looked at. */
   readonly asideKey: (item: Attention) => string;
@@ -69,6 +69,6 @@ export function useAttended(
   if (queues === undefined) return undefined;
   const asideKey = ({ key }: Attention): string => `${tenant_id ?? ''} ${key}`;
   const all = attentionOf(queues, groups, now - (spanMs(span) ?? 0), now, zone);
-  const isAway = (item: Attention): boolean => aside[asideKey(item)] === item.mark;
+  const isAway = (item: Attention): boolean => isStillAside(aside[asideKey(item)], item.mark);
   return { items: all.filter((item) => !isAway(item)), away: all.filter(isAway), asideKey };
 }
