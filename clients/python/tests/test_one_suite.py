@@ -84,6 +84,7 @@ def test_lists_have_pages_and_filters(client: Millrace, queue: str) -> None:
     page = client.jobs.list(queue=queue, include_total=True, limit=5).page()
     assert (len(page["jobs"]), page["total"], page["has_more"]) == (5, 130, True)
     assert {each["queue"]: each["pending"] for each in client.queues.list()}[queue] == 129
+    assert queue in {each["queue"] for each in client.queues.list(idle=True)}
     assert list(client.jobs.list(queue=queue, created_after=datetime(2999, 1, 1, tzinfo=timezone.utc))) == []
 
 

@@ -101,12 +101,20 @@ export const QueueListQuery = Type.Object({
   cursor: Type.Optional(
     Type.String({ description: 'The `next_cursor` of another page: the listing continues there.' }),
   ),
+  idle: Type.Optional(
+    Type.Boolean({
+      description:
+        "List queues that hold nothing now, too: those of the last 60 days, as far as the tenant's series name them.",
+    }),
+  ),
 });
 
 export const Queues = Type.Object(
   {
     queues: Type.Array(ref(QueueDepth), {
-      description: "Queues that hold unfinished jobs of the caller's tenant, in the order of their names.",
+      description:
+        "Queues that hold unfinished jobs of the caller's tenant, and with `idle` those that held some lately, in the " +
+        'order of their names.',
     }),
     has_more: Type.Optional(Type.Boolean({ description: 'True if another page follows; absent on the last page.' })),
     next_cursor: Type.Optional(
@@ -188,7 +196,9 @@ export const Worker = Type.Object(
     ),
     in_use: nullable(
       Type.Integer({
-        description: 'How many of `slots` are taken, by jobs of any tenant; null like `slots`. Counted up to a bound.',
+        description:
+          'How many of `slots` are taken, by jobs of any tenant; null like `slots`. A job whose end is being reported takes ' +
+          'none. Counted up to a bound.',
       }),
     ),
     tasks: nullable(

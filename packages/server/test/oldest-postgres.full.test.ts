@@ -73,7 +73,7 @@ describe('PostgreSQL 13', () => {
   });
 
   it('holds an outbox, whose entries become jobs or are set aside', async () => {
-    expect(await installOutbox(application.url, { app: [], relay: [] })).toEqual([1, 2, 3]);
+    expect((await installOutbox(application.url, { app: [], relay: [] })).applied).toEqual([1, 2, 3]);
     const { put, many } = enqueuing(application);
     await many('mail', 5);
     await put(`enqueue('t', '{"n": 6}', queue => 'mail', config => '{"max_retries": 1001}', run_at => now())`);

@@ -15,17 +15,22 @@ type Whole = Pick<Context, 'io' | 'signal'> & {
 };
 
 /** Lists that are shown whole. */
-const showAll = <T>(context: Whole, connection: Connection, view: Omit<ListView<T>, 'whole' | 'query'>) =>
+const showAll = <T>(
+  context: Whole,
+  connection: Connection,
+  view: Omit<ListView<T>, 'whole' | 'query'> & Partial<Pick<ListView<T>, 'query'>>,
+) =>
   showList(
     { ...context, options: { ...context.options, limit: undefined, cursor: undefined, all: false } },
     connection,
-    { ...view, query: {}, whole: true },
+    { query: {}, ...view, whole: true },
   );
 
 export const queues: Run<(typeof specs)['queues']['options']> = async (context) =>
   showAll<Wire.QueueDepth>(context, connect(context), {
     path: ['queues'],
     rows: 'queues',
+    query: { idle: context.options.idle || undefined },
     columns: (now) => [
       { title: 'QUEUE', kind: 'text', cell: ({ queue }) => queue },
       { title: 'PENDING', kind: 'number', cell: ({ pending }) => pending },
@@ -37,7 +42,7 @@ export const queues: Run<(typeof specs)['queues']['options']> = async (context) 
       { title: 'PAUSED', cell: ({ paused_at: at }) => (at === null ? 'no' : 'yes') },
     ],
     id: ({ queue }) => queue,
-    nothing: 'no unfinished jobs',
+    nothing: context.options.idle ? 'no queues' : 'no unfinished jobs',
   });
 
 export const queuesGet: Run<(typeof specs)['queuesGet']['options']> = async (context) => {

@@ -30,14 +30,15 @@ export function outboxUrl(flag: string, given: string | undefined, env: NodeJS.P
 export async function install({ argv, env, io }: Invocation): Promise<number> {
   const { options } = parse(specs.outboxInstall, argv);
   const url = outboxUrl('--to', options.to, env);
-  const applied = await installOutbox(url, { app: options['app-role'], relay: options['relay-role'] });
-  await io.print(
-    applied.length > 0
-      ? `the outbox is installed, at version ${OUTBOX_VERSION}`
-      : `the outbox was there, at version ${OUTBOX_VERSION}`,
-  );
+  const { applied, version } = await installOutbox(url, { app: options['app-role'], relay: options['relay-role'] });
+  await io.print(`the outbox ${applied.length > 0 ? 'is installed' : 'was there'}, at version ${inPlace(version)}`);
   return 0;
 }
+
+const inPlace = (version: number): string =>
+  version > OUTBOX_VERSION
+    ? `${version}: newer than this program's (${OUTBOX_VERSION}), and left alone`
+    : String(version);
 
 export async function sql({ argv, io }: Invocation): Promise<number> {
   const { options } = parse(specs.outboxSql, argv);

@@ -6,8 +6,11 @@ const WHOLE = { ...JSON_OUTPUT, jsonl: LIST.jsonl, ...WATCH } as const;
 export const queues = spec({
   name: 'queues',
   summary: 'show the queues that hold unfinished jobs',
-  options: WHOLE,
-  examples: [example('millrace queues --watch', 'follow them')],
+  options: { idle: { help: 'also those of the last 60 days that hold none' }, ...WHOLE },
+  examples: [
+    example('millrace queues --watch', 'follow them'),
+    example('millrace queues --idle', 'idle ones among them'),
+  ],
   client: true,
 });
 

@@ -169,6 +169,19 @@ describe('queues', () => {
     expect(queues).toContainEqual(expect.objectContaining({ queue: 'images', pending: 1, scheduled: 1 }));
   });
 
+  it('shows those that hold nothing on request', async () => {
+    await server.database.query(
+      `INSERT INTO millrace.series_names (tenant, queue, task) VALUES ('tenant-a', 'rested', 't')`,
+    );
+    const millrace = cli();
+    const names = async (...options: string[]) =>
+      rowsOf((await millrace(['queues', ...options])).stdout).map(({ QUEUE }) => QUEUE);
+    expect(await names()).not.toContain('rested');
+    expect(await names('--idle')).toContain('rested');
+    const lines = (await millrace(['queues', '--idle', '--jsonl'])).stdout.trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line)).find(({ queue }) => queue === 'rested')).toMatchObject({ pending: 0 });
+  });
+
   it('shows more than fit a page', async () => {
     const client = server.as(KEY_B);
     for (const part of ['one', 'two']) {

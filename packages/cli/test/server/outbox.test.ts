@@ -34,6 +34,17 @@ describe('outbox', () => {
     expect((await outbox('status')).code).toBe(1);
   });
 
+  it('is left alone if a newer program installed it', async () => {
+    expect((await outbox('install')).code).toBe(0);
+    await database.query('INSERT INTO millrace_outbox.versions (version) VALUES (4)');
+    expect(await outbox('install')).toMatchObject({
+      code: 0,
+      stdout: "the outbox was there, at version 4: newer than this program's (3), and left alone\n",
+    });
+    expect(JSON.parse((await outbox('status', '--json')).stdout)).toMatchObject({ version: 4 });
+    expect((await outbox('uninstall')).code).toBe(0);
+  });
+
   it('is printed as SQL, which quotes the names of roles', async () => {
     const { code, stdout } = await outbox('sql', '--app-role', 'a "b"');
     expect(code).toBe(0);

@@ -69,7 +69,7 @@ export const Loading = ({ shape = 'rows' }: { readonly shape?: Shape }): ReactNo
 );
 
 interface LoadedProps<T> {
-  readonly read: Read<T>;
+  readonly read: Pick<Read<T>, 'answer' | 'error' | 'isPlaceholder'>;
   /** What is read, for servers that do not have it: "Workers". */
   readonly what: string;
   /** While it is read for the first time. */

@@ -14,7 +14,7 @@ export interface Attention {
   readonly text: string;
   /** How bad it is among those of the same tone and kind. */
   readonly weight: number;
-  /** What it is like now: whoever puts it aside sees it again once this has changed. */
+  /** What it is like now: whoever puts it aside sees it again once it is worse (see `isStillAside`). */
   readonly mark: string;
   readonly subject: Subject;
 }
@@ -52,7 +52,7 @@ function ofQueue(depth: QueueDepth, now: number, zone: Zone): Attention[] {
     const reason = pausedFor(depth);
     const text = `${queue}: paused since ${clock(paused_at, zone)}${reason === null ? '' : `: ${reason}`}`;
     const subject = { kind: 'paused', queue } as const;
-    return [{ key: `paused ${queue}`, tone: 'amber', text, weight: pending, mark: paused_at, subject }];
+    return [{ key: `paused ${queue}`, tone: 'amber', text, weight: pending, mark: `paused ${paused_at}`, subject }];
   }
   if (age === null || age < WAITS_TOO_LONG_SECS) return [];
   const waits = `${queue}: ${plural(pending, 'job is', 'jobs are')} due, ${pending === 1 ? '' : 'the oldest '}for ${roughly(age * 1000)}`;
@@ -66,8 +66,7 @@ function ofQueue(depth: QueueDepth, now: number, zone: Zone): Attention[] {
       tone: isStuck ? 'red' : 'amber',
       text: isStuck ? `${waits}, and ${asks}` : waits,
       weight: age,
-      // It has changed when somebody works again, or the wait has doubled.
-      mark: `${kind} ${Math.floor(Math.log2(age / WAITS_TOO_LONG_SECS))}`,
+      mark: `${kind} ${age}`,
       subject: { kind, queue },
     },
   ];
@@ -97,7 +96,21 @@ function ofGroup(group: DeadLetterGroup, since: number, zone: Zone): Attention {
     tone: 'red',
     text: `${letters} of ${group.task_name} since ${clock(first, zone)}: “${message}”`,
     weight: group.count,
-    mark: group.last_at,
+    mark: `letters ${group.count}`,
     subject: { kind: 'dead letters', group },
   };
+}
+
+/**
+ * Whether what was put aside may stay there: until nobody works where somebody did, or there is twice as much of it,
+ * seconds of waiting or dead letters. What goes on as before is known. A pause stays aside until the queue is paused
+ * anew. Marks of earlier versions say nothing that could be compared.
+ */
+export function isStillAside(before: string | undefined, now: string): boolean {
+  if (before === undefined) return false;
+  const [kindBefore, amountBefore] = before.split(' ');
+  const [kind, amount] = now.split(' ');
+  if (kind === 'paused') return before === now;
+  if (kind === 'stuck' && kindBefore === 'slow') return false;
+  return Number(amount) < 2 * Number(amountBefore);
 }

@@ -14,6 +14,8 @@ export interface WholeWorker {
   readonly slots: number | null;
   /** How many of them are taken, by jobs of whatever tenant. */
   readonly inUse: number;
+  /** How many of them are taken by jobs of other tenants. */
+  readonly forOthers: number;
   /** The oldest first; null if the server does not say. */
   readonly jobs: Worker['running_jobs'] | null;
   /** Since `since`, which is an hour ago at most. */
@@ -45,7 +47,9 @@ function whole(id: string, rows: readonly Row[], now: number): WholeWorker {
     queues: [...new Set(rows.map(({ queue_name }) => queue_name))].sort((one, other) => one.localeCompare(other)),
     running: sum(({ running }) => running),
     slots: offering.length === 0 ? null : offering.reduce((total, { slots }) => total + (slots ?? 0), 0),
-    inUse: sum(({ in_use, running }) => in_use ?? running),
+    // A queue of which it has not said how many jobs it can hold adds no slots, so its jobs take none.
+    inUse: offering.reduce((total, row) => total + takenOf(row), 0),
+    forOthers: offering.reduce((total, row) => total + Math.max(0, takenOf(row) - row.running), 0),
     jobs: rows.some(({ running_jobs: held }) => held !== undefined)
       ? jobs.sort((one, other) => Date.parse(one.started_at) - Date.parse(other.started_at))
       : null,
@@ -59,6 +63,9 @@ function whole(id: string, rows: readonly Row[], now: number): WholeWorker {
     ),
   };
 }
+
+/** Older servers count jobs whose end is being reported, which take no slot any more. */
+const takenOf = ({ in_use, running, slots }: Row): number => Math.min(slots ?? 0, in_use ?? running);
 
 /** A rate of less than a minute would be a guess. */
 const LEAST_MS = 60_000;

@@ -78,7 +78,7 @@ function useGoals(text: string): readonly Goal[] {
   const { kind } = useWho();
   const tenant = kind !== 'admin';
   const once = { pollMs: null, enabled: tenant };
-  const queues = useRead<Queues>('/queues', once).data?.queues ?? [];
+  const queues = useRead<Queues>('/queues', { ...once, query: { idle: true } }).data?.queues ?? [];
   const tasks = useRead<Tasks>('/tasks', once).data?.tasks ?? [];
   const crons = useRead<CronPage>('/cron', { ...once, query: { limit: 100 } }).data?.crons ?? [];
   const pages = navOf(kind).flatMap(({ entries }) => [...entries]);

@@ -96,6 +96,30 @@ describe.skipIf(!hasBrowser)('the overview of the dashboard', async () => {
     expect(await page.getByText('put aside: bring back').count()).toBe(0);
   });
 
+  test('dead letters that are put aside stay away while a few more come, not when they have doubled', async () => {
+    const at = new Date().toISOString();
+    let count = 4;
+    const group = { fingerprint: 'f', task_name: 'send_mail', reason: 'non_retryable', message: 'no such user' };
+    const page = await overview({
+      '/queues': () => ({ queues: [] }),
+      '/dlq/groups': () => ({
+        groups: [{ ...group, count, open: count, first_at: at, last_at: new Date().toISOString(), latest_id: count }],
+      }),
+    });
+    const line = (n: number) => page.getByRole('listitem').filter({ hasText: `${n} new dead letters of send_mail` });
+    const away = page.getByText('1 line put aside: bring back');
+    await line(4)
+      .getByRole('button', { name: /^Put aside/ })
+      .click();
+    await away.waitFor();
+    count = 7;
+    await page.reload();
+    await away.waitFor();
+    count = 8;
+    await line(8).waitFor();
+    expect(await away.count()).toBe(0);
+  });
+
   test('dead letters are replayed from the card, after a dry run', async () => {
     await server.a.post('/api/v1/jobs', { task_name: 'send_mail', config: { queue: 'mail', max_retries: 0 } });
     const { body } = await server.worker.post('/api/v1/queues/mail/lease', { worker_id: 'w' });
@@ -239,7 +263,7 @@ describe.skipIf(!hasBrowser)('the overview of the dashboard', async () => {
     await page.getByRole('heading', { name: 'Operations' }).waitFor();
     let go = (): void => undefined;
     const held = new Promise<void>((resolve) => (go = resolve));
-    await page.route('**/api/v1/queues', async (route) => {
+    await page.route('**/api/v1/queues?*', async (route) => {
       await held;
       await route.fulfill({ json: { queues: [] } });
     });

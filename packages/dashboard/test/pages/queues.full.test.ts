@@ -217,6 +217,24 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
     await server.a.post(`/api/v1/jobs/${body.jobs[0].id}/cancel`);
     await page.locator('[data-row="stay-a"]').getByText('idle').waitFor();
     expect(await names()).toEqual(['stay-a', 'stay-b']);
+    // The server has not heard of it either.
+    await page.route('**/api/v1/queues?idle=true', (route) => route.fulfill({ json: { queues: [] } }));
+    await page.locator('[data-row="stay-b"]').getByText('idle').waitFor();
+    expect(await names()).toEqual(['stay-a', 'stay-b']);
+  });
+
+  test('a browser that is here for the first time lists idle queues, and their pages are a click away', async () => {
+    // Another server did the work: it has written what it did when it has stopped.
+    const other = await startTestServer({ config: { mode: 'api' }, database: server.database });
+    const { body } = await other.a.post('/api/v1/jobs', { task_name: 'work', config: { queue: 'rested' } });
+    await other.a.post(`/api/v1/jobs/${body.job_id}/cancel`);
+    await other.stop();
+    const page = await stage.visit('/queues', { alone: true });
+    const row = page.locator('[data-row="rested"]');
+    await row.getByText('idle', { exact: true }).waitFor();
+    await page.locator('nav.menu').getByRole('link', { name: 'Overview' }).click();
+    await row.getByRole('link', { name: 'rested' }).click();
+    await page.getByRole('heading', { name: 'rested' }).waitFor();
   });
 
   test('a worker is one row with all of its queues and what it runs; one that is gone is folded away', async () => {

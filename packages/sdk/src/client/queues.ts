@@ -96,10 +96,13 @@ export class Queues {
     this.#session = session;
   }
 
-  /** The queues that hold unfinished jobs of the caller's, in the order of their names. A page has at most 1,000. */
-  list({ signal }: Signal = {}): Listing<Queue> {
+  /**
+   * The queues that hold unfinished jobs of the caller's, in the order of their names. A page has at most 1,000. With
+   * `idle` also those that hold none, as far as the service remembers them.
+   */
+  list({ idle, signal }: Signal & { idle?: boolean } = {}): Listing<Queue> {
     return listing(undefined, async (cursor) => {
-      const page = await read<Wire.Queues>(this.#session, '/queues', defined({ cursor }), signal);
+      const page = await read<Wire.Queues>(this.#session, '/queues', defined({ idle, cursor }), signal);
       return pageOf(page, page.queues, queueOf);
     });
   }

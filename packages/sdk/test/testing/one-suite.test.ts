@@ -469,6 +469,10 @@ describe.each([
       await lease(stage, queue, { max_jobs: 1 });
       const found = (await stage.millrace.queues.list().toArray()).find((each) => each.name === queue);
       expect(found).toMatchObject({ pending: 2, scheduled: 1, running: 1 });
+      const listed = async (options: { idle?: boolean }) =>
+        (await stage.millrace.queues.list(options).toArray()).map((each) => each.name);
+      expect(await listed({ idle: true })).toContain(queue);
+      expect(await listed({})).toContain(queue);
     });
   });
 

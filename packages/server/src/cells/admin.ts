@@ -9,6 +9,7 @@ import {
 } from '@millrace/contract';
 import { mergedPlots } from '../domain/ends-by-tenant.js';
 import { isUnavailable } from '../domain/errors.js';
+import { slotsTaken } from '../domain/slots-taken.js';
 import type { AdminApi, AuditRead, AuditStamp, OnSeparateLimits, OnMissedCell } from '../engine/api.js';
 import { AUDIT_CURSOR, cursorAfter, NAME_CURSOR, namesCursor } from '../engine/shared/cursor.js';
 import { away, present, type Cell } from './cell.js';
@@ -238,6 +239,7 @@ function mergedWorkers(workers: readonly Worker[]): Worker[] {
 
 const workerOf = (a: Worker, b: Worker): Worker => ({
   ...a,
+  ...slotsOf(a, b),
   running: a.running + b.running,
   running_jobs: [...a.running_jobs, ...b.running_jobs]
     .sort((one, two) => Date.parse(one.started_at) - Date.parse(two.started_at))
@@ -247,7 +249,11 @@ const workerOf = (a: Worker, b: Worker): Worker => ({
   expired: a.expired + b.expired,
   first_seen_at: a.first_seen_at < b.first_seen_at ? a.first_seen_at : b.first_seen_at,
   last_seen_at: latest([a.last_seen_at, b.last_seen_at])!,
-  slots: a.slots ?? b.slots,
-  in_use: a.in_use === null && b.in_use === null ? null : (a.in_use ?? 0) + (b.in_use ?? 0),
   tasks: a.tasks ?? b.tasks,
 });
+
+/** It offers the same slots everywhere. */
+function slotsOf(a: Worker, b: Worker): Pick<Worker, 'slots' | 'in_use'> {
+  const slots = a.slots ?? b.slots;
+  return { slots, in_use: slots === null ? null : slotsTaken((a.in_use ?? 0) + (b.in_use ?? 0), slots) };
+}

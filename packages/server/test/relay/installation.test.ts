@@ -38,7 +38,10 @@ const first = readFileSync(new URL('../../sql/outbox/0001_init.sql', import.meta
 describe('installing', () => {
   it('can be repeated, and keeps what waits', async () => {
     await database.query(enqueue);
-    expect(await installOutbox(database.url, { app: [app], relay: [relay] })).toEqual([]);
+    expect(await installOutbox(database.url, { app: [app], relay: [relay] })).toEqual({
+      applied: [],
+      version: OUTBOX_VERSION,
+    });
     await database.query(outboxSql({ app: [app], relay: [] }));
     expect(await outboxStatus(database.url)).toMatchObject({ version: OUTBOX_VERSION, waiting: 1, refused: 0 });
   });
@@ -46,7 +49,7 @@ describe('installing', () => {
   it('lets two install at once', async () => {
     const empty = await emptyDatabase();
     const both = await Promise.all([1, 2].map(() => installOutbox(empty.url, NOBODY)));
-    expect(both.flat()).toEqual([1, 2, 3]);
+    expect(both.flatMap(({ applied }) => applied)).toEqual([1, 2, 3]);
     await empty.drop();
   });
 
@@ -58,7 +61,7 @@ describe('installing', () => {
     // One is held by a relay of the older program, which is still running.
     await old.query('UPDATE millrace_outbox.entries SET tried_at = now(), taken_at = now() WHERE seq = 2');
     await expect(outboxStatus(old.url)).rejects.toThrow(/version 1, this program needs 2: millrace outbox install/);
-    expect(await installOutbox(old.url, NOBODY)).toEqual([2, 3]);
+    expect((await installOutbox(old.url, NOBODY)).applied).toEqual([2, 3]);
     expect(await outboxStatus(old.url)).toMatchObject({ version: 3, waiting: 3 });
     const client = await session(old);
     await client.query(`SET ROLE ${quoted(relay)}`);

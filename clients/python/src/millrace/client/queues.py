@@ -13,9 +13,13 @@ class Queues:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def list(self) -> Listing[QueueDepth]:
-        """The queues that hold unfinished jobs of the caller's, in the order of their names."""
-        return Listing("queues", None, lambda cursor: self._session.read("/queues", {"cursor": cursor}))
+    def list(self, *, idle: bool = False) -> Listing[QueueDepth]:
+        """The queues that hold unfinished jobs of the caller's, in the order of their names.
+
+        With `idle` also those that hold none, as far as the service remembers them.
+        """
+        chosen = True if idle else None
+        return Listing("queues", None, lambda cursor: self._session.read("/queues", {"idle": chosen, "cursor": cursor}))
 
     def get(self, name: str) -> QueueDetail:
         """A queue, with what is on it and what comes next."""

@@ -7,8 +7,6 @@ import { drainWords, flowOf, rateWords } from '../../lib/flow.js';
 import { number, roughly } from '../../lib/format.js';
 import { go } from '../../lib/routing.js';
 import { sizeOf } from '../../lib/held.js';
-import { seenQueues } from '../../lib/seen-queues.js';
-import { useWho } from '../../session/session.js';
 import { Sparkline } from '../charts/chart.js';
 import { barsOf } from '../charts/scale.js';
 import { QueueLink, queuePlace } from '../links.js';
@@ -22,21 +20,13 @@ const LINE_POLL_MS = 15_000;
 
 interface QueueTableProps {
   readonly queues: readonly QueueDepth[];
-  /** Whether these are all queues, so that one that is missing is idle. */
-  readonly areAll: boolean;
   /** Fewer columns, where there is less room. */
   readonly isShort?: boolean;
 }
 
-/** The queues by name, so that none moves while it is looked at; those that have become idle stay. */
-export function QueueTable({ queues, areAll, isShort = false }: QueueTableProps): ReactNode {
-  const { tenant_id } = useWho();
-  const rows = useMemo(() => {
-    const holding = queues.map(({ queue }) => queue);
-    const known = seenQueues(tenant_id ?? '', holding);
-    const idle = areAll ? known.filter((queue) => !holding.includes(queue)) : [];
-    return [...queues, ...idle.map(idleQueue)].sort((one, other) => one.queue.localeCompare(other.queue));
-  }, [queues, areAll, tenant_id]);
+/** The queues by name, so that none moves while it is looked at. */
+export function QueueTable({ queues, isShort = false }: QueueTableProps): ReactNode {
+  const rows = useMemo(() => [...queues].sort((one, other) => one.queue.localeCompare(other.queue)), [queues]);
   const lined = new Set(
     [...rows]
       .sort((one, other) => sizeOf(other) - sizeOf(one))
@@ -54,13 +44,6 @@ export function QueueTable({ queues, areAll, isShort = false }: QueueTableProps)
     />
   );
 }
-
-/** What is known of a queue that the server does not list: it holds nothing. */
-const idleQueue = (queue: string): QueueDepth => ({
-  ...{ queue, pending: 0, scheduled: 0, running: 0, retrying: 0, retrying_later: 0 },
-  ...{ oldest_pending_age_secs: null, paused_at: null, last_lease_at: null, settings: null },
-  ...{ paused_reason: null, paused_by: null },
-});
 
 /** A column that may need the last hour of the queue. */
 type QueueColumn = Column<QueueDepth> & { readonly ofHour?: (row: QueueDepth) => ReactNode };

@@ -95,8 +95,7 @@ interface RunsNowProps {
   readonly withoutLinks: boolean;
 }
 
-function RunsNow({ worker: { jobs, running, inUse }, withoutLinks }: RunsNowProps): ReactNode {
-  const others = Math.max(0, inUse - running);
+function RunsNow({ worker: { jobs, running, forOthers: others }, withoutLinks }: RunsNowProps): ReactNode {
   const forOthers = others > 0 && <span className="quiet">{number(others)} for other tenants</span>;
   if (running === 0) return others > 0 ? forOthers : <span className="quiet">nothing</span>;
   if (jobs === null) return <span className="quiet">{plural(running, 'job')}</span>;

@@ -21,7 +21,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Suggestions wait until the list is there: counting queues would slow it down. */
 export function JobFilters({ isListShown }: { readonly isListShown: boolean }): ReactNode {
   const once = { pollMs: null, enabled: isListShown };
-  const queues = useRead<Queues>('/queues', once).data?.queues ?? [];
+  const queues = useRead<Queues>('/queues', { ...once, query: { idle: true } }).data?.queues ?? [];
   const tasks = useRead<Tasks>('/tasks', once).data?.tasks ?? [];
   const [, setAddress] = useAddress();
   /** An id leads to its job; anything else is an idempotency key. */

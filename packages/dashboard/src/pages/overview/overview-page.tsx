@@ -1,4 +1,4 @@
-import type { Counts, CronPage, JobState, Queues } from '@millrace/contract';
+import type { Counts, CronPage, JobState } from '@millrace/contract';
 import type { ReactNode } from 'react';
 import { useRead } from '../../api/hooks.js';
 import { NeedsAttention } from '../../components/attention/needs-attention.js';
@@ -10,10 +10,9 @@ import { Page, Panel } from '../../components/page.js';
 import { sinceOf } from '../../components/since.js';
 import { Time } from '../../components/time.js';
 import { State } from '../../components/state.js';
-import { seenQueues } from '../../lib/seen-queues.js';
-import { useWho } from '../../session/session.js';
 import { curlOf } from '../../api/curl.js';
 import { QueueTable } from '../../components/tables/queue-table.js';
+import { useQueues } from '../../components/tables/use-queues.js';
 import { SeriesPlots } from '../../components/charts/series-plots.js';
 import { SpanCards } from './span-cards.js';
 import './overview.css';
@@ -111,13 +110,12 @@ function Plots({ span }: { readonly span: string }): ReactNode {
 }
 
 function QueuesPanel(): ReactNode {
-  const { tenant_id } = useWho();
-  const queues = useRead<Queues>('/queues');
+  const queues = useQueues();
   return (
     <Panel title="Queues">
       <Loaded read={queues} what="Queues">
         {(data) =>
-          data.queues.length === 0 && seenQueues(tenant_id ?? '', []).length === 0 ? (
+          data.queues.length === 0 ? (
             <Empty
               icon="queues"
               title="No job is waiting or running"
@@ -127,7 +125,7 @@ function QueuesPanel(): ReactNode {
             </Empty>
           ) : (
             <>
-              <QueueTable queues={data.queues} areAll={data.has_more !== true} isShort />
+              <QueueTable queues={data.queues} isShort />
               {data.has_more === true && <p className="quiet">The first ones by name; there are more.</p>}
             </>
           )

@@ -1,25 +1,21 @@
-import type { Queues } from '@millrace/contract';
 import type { ReactNode } from 'react';
-import { useRead } from '../../api/hooks.js';
 import { Empty, Loaded } from '../../components/notes.js';
 import { Page } from '../../components/page.js';
 import { Pager } from '../../components/tables/pager.js';
 import { QueueTable } from '../../components/tables/queue-table.js';
+import { useQueues } from '../../components/tables/use-queues.js';
 import { curlOf } from '../../api/curl.js';
-import { seenQueues } from '../../lib/seen-queues.js';
-import { useWho } from '../../session/session.js';
 import { useAddress } from '../../lib/routing.js';
 
 /** The queues; a page of them if there are more than a thousand. */
 export default function QueuesPage(): ReactNode {
   const [{ cursor }] = useAddress();
-  const { tenant_id } = useWho();
-  const read = useRead<Queues>('/queues', { query: { cursor } });
+  const read = useQueues(cursor);
   return (
     <Page title="Queues">
       <Loaded read={read} what="Queues">
-        {({ queues, has_more }) =>
-          queues.length === 0 && seenQueues(tenant_id ?? '', []).length === 0 ? (
+        {({ queues }) =>
+          queues.length === 0 ? (
             <Empty
               icon="queues"
               title="No queue yet"
@@ -33,12 +29,12 @@ export default function QueuesPage(): ReactNode {
             </Empty>
           ) : (
             <div className="panel">
-              <QueueTable queues={queues} areAll={cursor === undefined && has_more !== true} />
+              <QueueTable queues={queues} />
             </div>
           )
         }
       </Loaded>
-      {read.data !== undefined && <Pager page={read.data} first="First" />}
+      {read.answer !== undefined && <Pager page={read.answer.data} first="First" />}
     </Page>
   );
 }

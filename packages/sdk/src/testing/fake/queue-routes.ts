@@ -35,8 +35,9 @@ function depthOf(store: FakeStore, queue: string): Wire.QueueDepth {
   };
 }
 
-const queues: Route = ({ store }) => {
-  const names = new Set(unfinished(store).map(({ record }) => record.queue_name));
+const queues: Route = ({ store, query }) => {
+  const listed = parameter.truth(query, 'idle') ? [...store.jobs.values()] : unfinished(store);
+  const names = new Set(listed.map(({ record }) => record.queue_name));
   return ok({ queues: [...names].sort().map((queue) => depthOf(store, queue)) });
 };
 
@@ -62,8 +63,9 @@ const queueDetail: Route = ({ store, params }) => {
     .filter(({ record }) => record.status !== 'running')
     .sort((a, b) => isDue(b) - isDue(a) || inClaimOrder(a, b));
   const offers = askersOf(store, queue).filter(({ slots }) => slots !== null);
-  const workers = offers.map(({ worker }) => worker);
-  const inUse = own.filter(({ record }) => workers.includes(record.worker_id ?? '')).length;
+  const inUse = offers.reduce((sum, { worker, slots }) => {
+    return sum + Math.min(slots!, own.filter(({ record }) => record.worker_id === worker).length);
+  }, 0);
   const detail: Wire.QueueDetail = {
     ...depthOf(store, queue),
     by_task: [...tasks].map(([task_name, counts]) => ({ task_name, ...counts })),
@@ -136,7 +138,7 @@ const workers: Route = ({ store }) => {
         last_seen_at: seen,
       };
       known.set(key, {
-        ...{ ...asker, slots, in_use: slots === null ? null : asker.running },
+        ...{ ...asker, slots, in_use: slots === null ? null : Math.min(slots, asker.running) },
         tasks: held && tasks ? [...tasks] : null,
         last_seen_at: earlier(asker.last_seen_at, seen) === seen ? asker.last_seen_at : seen,
       });

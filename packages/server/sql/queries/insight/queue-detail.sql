@@ -137,6 +137,8 @@ ORDER BY n.scheduled_at > now(), n.limited AND n.scheduled_at <= now(),
 LIMIT :max_jobs::int;
 
 -- name: queue_held
-SELECT count(*)::int AS n
+-- How many jobs of a queue each of these workers holds.
+SELECT l.worker, count(*)::int AS n
 FROM (SELECT l.queue, l.worker FROM millrace.leases l LIMIT :max_rows::int) AS l
-WHERE l.queue = :queue AND l.worker = ANY (:workers::text[]);
+WHERE l.queue = :queue AND l.worker = ANY (:workers::text[])
+GROUP BY l.worker;

@@ -1,6 +1,8 @@
 -- name: queue_depths
 -- A page of queues that hold unfinished jobs of the tenant, by name, after :after; or :only one of them. All that
 -- waits there is counted for each page, because no index leads from a tenant to its queues: `waiting` says how much.
+-- Those that hold nothing come too, as far as series name them: a hundred at most, of the first column of their key.
+-- Steps that wait for signals are on a queue that nobody named.
 WITH depth AS MATERIALIZED (
   SELECT queue,
          sum(pending)::int AS pending, sum(scheduled)::int AS scheduled, sum(running)::int AS running,
@@ -20,6 +22,11 @@ WITH depth AS MATERIALIZED (
     FROM millrace.running l,
     LATERAL (SELECT j.queue FROM millrace.jobs j WHERE j.tenant = l.tenant AND j.id = l.id OFFSET 0) AS j
     WHERE l.tenant = :tenant AND j.queue > :after AND (:only::text IS NULL OR j.queue = :only) GROUP BY j.queue
+    UNION ALL
+    SELECT n.queue, 0, 0, 0, NULL, 0, 0
+    FROM millrace.series_names n
+    WHERE n.tenant = :tenant AND n.queue > :after AND (:only::text IS NULL OR n.queue = :only)
+      AND n.queue <> 'millrace:waits'
   ) AS counted
   GROUP BY queue
 ), page AS (

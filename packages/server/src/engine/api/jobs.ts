@@ -80,7 +80,12 @@ export interface JobsApi {
   /** What the job waits for. */
   why(tenant: string, id: string): Promise<Why>;
   /** In the order of their names. */
-  queues(tenant: string, query: CursorQuery): Promise<QueuePage>;
+  queues(tenant: string, query: QueueListQuery): Promise<QueuePage>;
+}
+
+export interface QueueListQuery extends CursorQuery {
+  /** Whether those that hold nothing are listed, too. */
+  readonly idle: boolean;
 }
 
 export interface QueuePage {

@@ -1,4 +1,5 @@
 import { WALK_LIMIT, type QueueDepth, type QueueDetail } from '@millrace/contract';
+import { slotsTaken } from '../../domain/slots-taken.js';
 import { textArray } from '../../store/arrays.js';
 import type { Database } from '../../store/connection/database.js';
 import { toInstant, toInstantOrNull } from '../../store/rows.js';
@@ -67,8 +68,12 @@ export class QueueDetails {
     if (offers.length === 0) return null;
     const workers = textArray(offers.map(({ worker }) => worker));
     const statement = sql.queue_held({ queue, workers, max_rows: MAX_HELD });
-    const [row] = await this.db.count<{ n: number }>({ tenant, statement });
-    return { offered: offers.reduce((sum, { slots }) => sum + slots!, 0), in_use: row!.n };
+    const rows = await this.db.count<{ worker: string; n: number }>({ tenant, statement });
+    const held = new Map(rows.map(({ worker, n }) => [worker, n]));
+    return {
+      offered: offers.reduce((sum, { slots }) => sum + slots!, 0),
+      in_use: offers.reduce((sum, { worker, slots }) => sum + slotsTaken(held.get(worker) ?? 0, slots!), 0),
+    };
   }
 
   /** The same count as in the list of queues; a queue that holds nothing of the tenant's is all zeros. */

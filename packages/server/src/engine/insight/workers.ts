@@ -1,4 +1,5 @@
 import { WORKER_JOBS_SHOWN, type Worker } from '@millrace/contract';
+import { slotsTaken } from '../../domain/slots-taken.js';
 import { float8Array, int4Array, textArray } from '../../store/arrays.js';
 import type { Database } from '../../store/connection/database.js';
 import { toInstant } from '../../store/rows.js';
@@ -140,7 +141,7 @@ export class Workers {
   async #withUse(tenant: string | null, workers: readonly Worker[]): Promise<readonly Worker[]> {
     const offering = workers.filter(({ slots }) => slots !== null);
     if (offering.length === 0) return workers;
-    if (tenant === null) return workers.map((each) => (each.slots === null ? each : { ...each, in_use: each.running }));
+    if (tenant === null) return workers.map((each) => withTaken(each, each.running));
     const statement = sql.slots_in_use({
       workers: textArray(offering.map(({ worker_id }) => worker_id)),
       queues: textArray(offering.map(({ queue_name }) => queue_name)),
@@ -148,13 +149,14 @@ export class Workers {
     });
     const rows = await this.db.count<{ worker: string; queue: string; n: number }>({ tenant, statement });
     const held = new Map(rows.map(({ worker, queue, n }) => [keyOf(worker, queue), n]));
-    return workers.map((each) =>
-      each.slots === null ? each : { ...each, in_use: held.get(keyOf(each.worker_id, each.queue_name)) ?? 0 },
-    );
+    return workers.map((each) => withTaken(each, held.get(keyOf(each.worker_id, each.queue_name)) ?? 0));
   }
 }
 
 const keyOf = (worker: string, queue: string): string => `${worker}\0${queue}`;
+
+const withTaken = (worker: Worker, held: number): Worker =>
+  worker.slots === null ? worker : { ...worker, in_use: slotsTaken(held, worker.slots) };
 
 /** Of a worker of which nothing is known yet. */
 const NOTHING = {

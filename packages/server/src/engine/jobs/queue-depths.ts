@@ -1,4 +1,4 @@
-import { QUEUE_PAGE_LIMITS, type QueueDepth } from '@millrace/contract';
+import { QUEUE_PAGE_LIMITS, SERIES_PER_TENANT, type QueueDepth } from '@millrace/contract';
 import type { Database } from '../../store/connection/database.js';
 import { toInstantOrNull } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
@@ -6,12 +6,13 @@ import { AnswerCache, freshMsOfCount } from '../shared/answer-cache.js';
 import { cursorAfter, NAME_CURSOR, readCursor } from '../shared/cursor.js';
 import { markedNow, settingsIn } from '../shared/queue-marks.js';
 import type { QueuePresence } from '../shared/queue-presence.js';
-import type { CursorQuery, QueuePage } from '../api.js';
+import type { QueueListQuery, QueuePage } from '../api.js';
 
 /**
  * What a tenant's queues hold, by name. Tenants name queues as they like, so they decide how many there are: an answer
  * has a page of them. The first page is read whole and kept for a while where it is costly to count; it serves smaller
- * pages and, unless there are more queues than it holds, questions about one queue.
+ * pages and, unless there are more queues than it holds, questions about one queue. Idle queues are read along with the
+ * others, so that one count serves those who want them and those who do not.
  */
 const sql = loadStatements('jobs/queue-depths.sql');
 
@@ -34,9 +35,10 @@ export class QueueDepths {
     private readonly presence: QueuePresence,
   ) {}
 
-  async page(tenant: string, { limit, cursor }: CursorQuery): Promise<QueuePage> {
+  async page(tenant: string, { limit, cursor, idle }: QueueListQuery): Promise<QueuePage> {
     const after = cursor === null ? null : readCursor(NAME_CURSOR, cursor).at;
-    const rows = after === null ? await this.#firstPage(tenant) : await this.#read(tenant, after, limit + 1);
+    const found = after === null ? await this.#firstPage(tenant) : await this.#read(tenant, after, limit + 1);
+    const rows = idle ? found : found.filter(holdsJobs);
     const queues = rows.slice(0, limit).map((row) => this.#toDepth(row));
     const last = queues.at(-1);
     const hasMore = rows.length > limit && last !== undefined;
@@ -45,9 +47,11 @@ export class QueueDepths {
 
   /** The same count as in the list; null: the queue holds nothing of the tenant's. */
   async of(tenant: string, queue: string): Promise<QueueDepth | null> {
-    const first = await this.#firstPage(tenant);
+    const first = (await this.#firstPage(tenant)).filter(holdsJobs);
     let found = first.find((row) => row.queue === queue);
-    if (found === undefined && first.length > MOST) [found] = await this.#read(tenant, START, 1, queue);
+    if (found === undefined && first.length > MOST) {
+      [found] = (await this.#read(tenant, START, 1, queue)).filter(holdsJobs);
+    }
     return found === undefined ? null : this.#toDepth(found);
   }
 
@@ -56,7 +60,9 @@ export class QueueDepths {
     return isKept ? markedNow(this.db, tenant, answer) : answer;
   }
 
-  #read(tenant: string, after: string, limit: number, only: string | null = null): Promise<DepthRow[]> {
+  /** So many of those that hold jobs, if there are, however many idle ones stand between them. */
+  #read(tenant: string, after: string, count: number, only: string | null = null): Promise<DepthRow[]> {
+    const limit = count + SERIES_PER_TENANT;
     return this.db.count<DepthRow>({ tenant, statement: sql.queue_depths({ tenant, after, limit, only }) });
   }
 
@@ -69,3 +75,5 @@ export class QueueDepths {
     };
   }
 }
+
+const holdsJobs = ({ pending, scheduled, running }: DepthRow): boolean => pending + scheduled + running > 0;

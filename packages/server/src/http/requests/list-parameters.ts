@@ -23,13 +23,13 @@ import { characterCount, isStorableText } from '../../domain/text.js';
 import type { CronSpec } from '../../domain/cron-records.js';
 import type {
   CronListQuery,
-  CursorQuery,
   DeadLetterGroupsQuery,
   DeadLetterListQuery,
   EndedJobsQuery,
   JobListQuery,
   ListQuery,
   LogsQuery,
+  QueueListQuery,
   SeriesQuery,
   WaitsQuery,
   WorkflowListQuery,
@@ -63,8 +63,12 @@ const truthOrNull = (query: QueryParameters, name: string): boolean | null =>
 
 const pageLimit = (query: QueryParameters): number => read.wholeNumber(query, 'limit', PAGE_LIMITS);
 
-export function queueListQuery(query: QueryParameters): CursorQuery {
-  return { limit: read.wholeNumber(query, 'limit', QUEUE_PAGE_LIMITS), cursor: read.text(query, 'cursor') };
+export function queueListQuery(query: QueryParameters): QueueListQuery {
+  return {
+    limit: read.wholeNumber(query, 'limit', QUEUE_PAGE_LIMITS),
+    cursor: read.text(query, 'cursor'),
+    idle: read.truth(query, 'idle'),
+  };
 }
 
 export function waitsQuery(query: QueryParameters): WaitsQuery {

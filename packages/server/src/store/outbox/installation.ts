@@ -60,8 +60,15 @@ const relayGrants = (role: string): string[] => {
 const executeGrants = (functions: readonly string[], to: string): string[] =>
   functions.map((name) => `GRANT EXECUTE ON FUNCTION millrace_outbox.${name} ${to}`);
 
-/** Returns the versions that were applied. An outbox that is there is upgraded in place; grants are made each time. */
-export async function installOutbox(url: string, roles: OutboxRoles): Promise<readonly number[]> {
+export interface Installed {
+  /** The versions that were applied; none if it was there. */
+  readonly applied: readonly number[];
+  /** What there is now: newer than this program's if a newer one installed it, which is left alone. */
+  readonly version: number;
+}
+
+/** An outbox that is there is upgraded in place; grants are made each time. */
+export async function installOutbox(url: string, roles: OutboxRoles): Promise<Installed> {
   return withClient(url, async (client) => {
     await refuseOldServer(client);
     return inTransaction(client, async () => {
@@ -71,7 +78,7 @@ export async function installOutbox(url: string, roles: OutboxRoles): Promise<re
       for (const { sql } of missing) await client.query(sql);
       for (const grant of [...roles.app.map(appGrants), ...roles.relay.map(relayGrants)].flat())
         await client.query(grant);
-      return missing.map(({ version }) => version);
+      return { applied: missing.map(({ version }) => version), version: Math.max(found ?? 0, OUTBOX_VERSION) };
     });
   });
 }

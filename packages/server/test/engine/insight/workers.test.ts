@@ -96,6 +96,22 @@ describe('GET /workers', async () => {
     expect(await workers(admin, queue)).toMatchObject([{ running: 3, slots: 5, in_use: 3 }]);
   });
 
+  it('never counts more slots in use than there are, though a job may be held while its end is reported', async () => {
+    const queue = newQueue();
+    await createJobs(a, queue, 4);
+    await createJobs(b, queue, 1);
+    // Its handlers have ended and left their slots; what became of their jobs is on its way.
+    await leaseAs('quick', queue, { slots: 3, max_jobs: 3 });
+    await leaseAs('quick', queue, { slots: 3, max_jobs: 2 });
+    await leaseAs('other', queue, { slots: 2 });
+    for (const [client, running] of [[a, 4] as const, [admin, 5] as const]) {
+      const quick = (await workers(client, queue)).find(({ worker_id: id }) => id === 'quick');
+      expect(quick).toMatchObject({ running, slots: 3, in_use: 3 });
+    }
+    const { body } = await a.get(`/api/v1/queues/${queue}`);
+    expect(body.slots).toEqual({ offered: 5, in_use: 3 });
+  });
+
   it('names the ten jobs that a worker has held longest, of the caller alone', async () => {
     const queue = newQueue();
     await createJobs(a, queue, 12);

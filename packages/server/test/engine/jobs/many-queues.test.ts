@@ -1,8 +1,8 @@
 import type { QueueDepth, Queues } from '@millrace/contract';
 import { describe, expect, it } from 'vitest';
 import type { Client } from '../../support/client.js';
-import { TENANT_A, TENANT_B, useTestServer } from '../../support/server.js';
-import { createJob, newQueue } from '../kit.js';
+import { startTestServer, TENANT_A, TENANT_B, useTestServer } from '../../support/server.js';
+import { cancel, createJob, newQueue } from '../kit.js';
 
 /** What a page of queues holds at most, and what any other answer that is not paged names at most. */
 const MOST = 1000;
@@ -65,6 +65,25 @@ describe('a tenant with more queues', async () => {
     expect(namesOf(pages)).toEqual(all);
     expect(namesOf(await pagesOf(a, 'limit=900'))).toEqual(all);
     expect(namesOf([(await a.get('/api/v1/queues?limit=3')).body as Queues])).toEqual(all.slice(0, 3));
+  });
+
+  it('gets idle ones among them, on full pages', async () => {
+    await database.query(
+      `INSERT INTO millrace.series_names (tenant, queue, task)
+       SELECT $1, 'a-' || lpad((25 * n)::text, 4, '0') || '+', 'task' FROM generate_series(1, 99) AS n`,
+      [TENANT_A],
+    );
+    // There is no room for more names: what happens now is added up under one that is no queue's.
+    const other = await startTestServer({ config: { mode: 'api' }, database });
+    await cancel(other.a, await createJob(other.a, 'a-unnamed'));
+    await other.stop();
+    const idle = Array.from({ length: 99 }, (_, i) => `a-${String(25 * (i + 1)).padStart(4, '0')}+`);
+    const pages = await pagesOf(a, 'idle=true');
+    expect(pages.map(({ queues }) => queues.length)).toEqual([MOST, MOST, 599]);
+    expect(namesOf(pages)).toEqual([...all, ...idle].sort());
+    expect(namesOf(await pagesOf(a, 'idle=true&limit=130'))).toEqual([...all, ...idle].sort());
+    expect((await pagesOf(a)).map(({ queues }) => queues.length)).toEqual([MOST, MOST, 500]);
+    expect(namesOf(await pagesOf(a, 'limit=900'))).toEqual(all);
   });
 
   it('is told of each of them by name, also of those that no longer fit the first page', async () => {

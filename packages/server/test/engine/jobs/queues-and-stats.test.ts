@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { useTestServer } from '../../support/server.js';
+import { startTestServer, useTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import * as kit from '../kit.js';
 import { complete, createJob, createJobs, fail, lease, leaseOne, newQueue, stats, waitFor } from '../kit.js';
 
 describe('GET /api/v1/queues', async () => {
-  const { a, b, worker } = await useTestServer({ config: { workers: 2 } });
+  const { a, b, admin, worker, database } = await useTestServer({ config: { workers: 2 } });
   const queues = async (client = a): Promise<Record<string, unknown>[]> =>
     (await client.get('/api/v1/queues')).body.queues as Record<string, unknown>[];
   const depthOf = async (queue: string) => (await queues()).find((depth) => depth.queue === queue);
@@ -86,6 +86,55 @@ describe('GET /api/v1/queues', async () => {
     expect(await depthOf(queue)).toBeUndefined();
     const names = (await queues()).map((depth) => String(depth.queue));
     expect(names).toEqual([...names].sort());
+  });
+
+  it('lists what is idle only to those who ask, as far as series name it', async () => {
+    const [queue, held] = [newQueue(), newQueue()];
+    // What a server did has names once it is written, at the latest when it stops.
+    const other = await startTestServer({ config: { mode: 'api' }, database });
+    await kit.cancel(other.a, await createJob(other.a, queue));
+    await createJobs(other.a, held, 2);
+    const steps = [{ name: 'asked', wait: { signal: 'go', timeout_secs: 60 } }];
+    const asking = await other.a.post('/api/v1/workflows', { name: 'w', steps });
+    expect(asking.status, asking.text).toBe(201);
+    expect((await other.a.post(`/api/v1/workflows/${asking.body.workflow_id}/cancel`)).status).toBe(204);
+    await other.stop();
+
+    const list = async (query: string, client = a): Promise<Record<string, unknown>[]> => {
+      const reply = await client.get(`/api/v1/queues${query}`);
+      expect(reply.status, reply.text).toBe(200);
+      return reply.body.queues as Record<string, unknown>[];
+    };
+    const named = (queues: readonly Record<string, unknown>[], name: string) =>
+      queues.filter((depth) => depth.queue === name);
+    const idle = {
+      ...{ queue, pending: 0, scheduled: 0, running: 0, retrying: 0, retrying_later: 0 },
+      ...{ oldest_pending_age_secs: null, paused_at: null, paused_reason: null, paused_by: null },
+      ...{ last_lease_at: null, settings: null },
+    };
+    expect(named(await list('?idle=true'), queue)).toEqual([idle]);
+    expect(named(await list('?idle=true'), held)).toMatchObject([{ pending: 2 }]);
+    // Nobody named the queue of steps that wait.
+    expect(named(await list('?idle=true'), 'millrace:waits')).toEqual([]);
+    for (const query of ['', '?idle=false']) expect(named(await list(query), queue)).toEqual([]);
+    const plain = (await a.get('/api/v1/queues')).text;
+    expect((await a.get('/api/v1/queues?idle=false')).text).toBe(plain);
+    expect(named(await list('?idle=true', b), queue)).toEqual([]);
+
+    expect((await admin.post(`/api/v1/admin/queues/${queue}/pause`, { reason: 'why not' })).status).toBe(204);
+    await lease(worker, queue);
+    expect(named(await list('?idle=true'), queue)).toEqual([
+      {
+        ...idle,
+        paused_at: expect.stringMatching(/Z$/),
+        paused_reason: 'why not',
+        paused_by: 'admin',
+        last_lease_at: expect.stringMatching(/Z$/),
+      },
+    ]);
+    await createJob(a, queue);
+    expect(named(await list('?idle=true'), queue)).toEqual(named(await list(''), queue));
+    expect((await a.get('/api/v1/queues?idle=perhaps')).status).toBe(400);
   });
 
   it('GET /api/v1/stats counts everything this process did for the tenant once', async () => {

@@ -245,7 +245,8 @@ def _queues(request: FakeRequest) -> Reply:
     store = request.store
     going_on = [job for job in store.jobs.values() if not job.has_ended]
     rows: list[dict[str, Any]] = []
-    for name in sorted({job.record["queue_name"] for job in going_on}):
+    listed = store.jobs.values() if request.query.get("idle") == "true" else going_on
+    for name in sorted({job.record["queue_name"] for job in listed}):
         own = [job for job in going_on if job.record["queue_name"] == name]
         waiting = [job for job in own if job.waits]
         due = [job for job in waiting if job.due_at <= store.clock.now]
