@@ -230,7 +230,6 @@ export class WorkerPool {
     if (this.#dispatching) return;
     this.#dispatching = true;
     const startedAt = performance.now();
-    if (this.#sliceFrom === null && this.#buffer.ready.length > 0) this.#beginSlice(startedAt);
     const sliceEnd = (this.#sliceFrom ?? startedAt) + SLICE_MS;
     this.#pace.note(startedAt, this.#executor.size > 0);
     let next = 0;
@@ -239,6 +238,7 @@ export class WorkerPool {
     while (this.#executor.size < this.options.workers && next < ready.length && now <= sliceEnd) {
       const held = ready[next]!;
       if (!this.#gate.mayStart(held, now)) break;
+      if (this.#sliceFrom === null) this.#beginSlice(now);
       next++;
       this.#gate.started(held, now);
       this.#executor.run(held);
@@ -252,6 +252,7 @@ export class WorkerPool {
     this.#refill();
   }
 
+  /** Only if a job is started: while none may be, whatever lets one start says so, and nothing turns in circles. */
   #beginSlice(now: number): void {
     this.#sliceFrom = now;
     setImmediate(() => {

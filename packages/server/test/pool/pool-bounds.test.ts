@@ -1,3 +1,4 @@
+import { createHook } from 'node:async_hooks';
 import pg from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
 import { OF_ONE } from '../../src/pool/sizing.js';
@@ -13,6 +14,9 @@ const runs = new Map<string, number>();
 /** The turn of the event loop in which each of these started. */
 const turns: number[] = [];
 let turn = 0;
+let holding = 0;
+let release: () => void;
+const released = new Promise<void>((resolve) => (release = resolve));
 const handlers: Handlers = {
   // It waits for nothing, so it ends in the turn in which it starts.
   long_start: async () => {
@@ -22,6 +26,11 @@ const handlers: Handlers = {
   },
   count_runs: (_payload, { job }) => {
     runs.set(job.id, (runs.get(job.id) ?? 0) + 1);
+    return {};
+  },
+  hold: async () => {
+    holding++;
+    await released;
     return {};
   },
   bulky: ({ length, letter }) => ({ text: (letter as string).repeat(length as number) }),
@@ -74,6 +83,23 @@ describe('jobs that take long to start', () => {
     await until(() => turns.length === 20, { what: 'all of them to run' });
     ticking = false;
     expect(new Set(turns).size).toBe(20);
+  });
+});
+
+describe('a pool whose workers are all busy', () => {
+  it('does nothing for the jobs that it has claimed ahead', async () => {
+    await createMany(server.a, 2_000, 'bounded', 'count_runs');
+    await createMany(server.a, 500, 'bounded', 'hold');
+    const waiting = (): Promise<number> => count(database, 'millrace.ready', `queue = 'bounded'`);
+    await until(async () => holding > 0 && holding + (await waiting()) < 500, { what: 'jobs claimed ahead' });
+    let deferred = 0;
+    const hook = createHook({ init: (_id, type) => void (deferred += Number(type === 'Immediate')) });
+    hook.enable();
+    for (let n = 0; n < 200; n++) await new Promise((resolve) => setImmediate(resolve));
+    hook.disable();
+    release();
+    await until(() => holding === 500, { what: 'all of them to run' });
+    expect(deferred - 200).toBeLessThan(100);
   });
 });
 
