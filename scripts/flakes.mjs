@@ -43,7 +43,8 @@ mkdirSync(folder, { recursive: true });
 
 const failures = [];
 const seconds = [];
-for (let run = 0; run < runs; run++) {
+let stopped = false;
+for (let run = 0; run < runs && !stopped; run++) {
   const seed = firstSeed + run;
   const outcome = await once(seed);
   seconds.push(outcome.seconds);
@@ -70,6 +71,7 @@ async function once(seed) {
     env,
   });
   const stop = (signal) => {
+    stopped = true;
     for (const each of [child, ...loops]) each.kill(signal);
   };
   process.once('SIGINT', stop).once('SIGTERM', stop);

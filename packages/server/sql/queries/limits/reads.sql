@@ -2,9 +2,14 @@
 
 -- name: place_in_line
 -- The limit in whose line a job waits, and how many are before it there, counted up to :max_jobs. No row: it waits in
--- none. Of a rate also its bucket, and how many were let in (`given`) and have been claimed since (`gone`).
-SELECT l.key, l.running - noted.given_back AS running, l.most, l.rate_count, l.rate_secs, l.rate_burst, l.tokens,
-       extract(epoch FROM now() - l.refilled_at)::float8 AS elapsed_secs, now()::text AS now,
+-- none. Of a rate also its bucket, and how many were let in (`given`) and have been claimed since (`gone`). What the
+-- job says of its limit counts until the first look at that has made its row.
+SELECT coalesce(l.key, named.said ->> 'key') AS key, coalesce(l.running, 0) - noted.given_back AS running,
+       CASE WHEN l.id IS NULL THEN (named.said ->> 'running')::int ELSE l.most END AS most,
+       CASE WHEN l.id IS NULL THEN (named.said -> 'rate' ->> 'count')::int ELSE l.rate_count END AS rate_count,
+       CASE WHEN l.id IS NULL THEN (named.said -> 'rate' ->> 'per_secs')::int ELSE l.rate_secs END AS rate_secs,
+       CASE WHEN l.id IS NULL THEN (named.said -> 'rate' ->> 'burst')::int ELSE l.rate_burst END AS rate_burst,
+       l.tokens, extract(epoch FROM now() - l.refilled_at)::float8 AS elapsed_secs, now()::text AS now,
        token.given, token.gone,
        least(:max_jobs::int, (SELECT count(*) FROM (
   SELECT FROM millrace.ready a
@@ -16,11 +21,16 @@ SELECT l.key, l.running - noted.given_back AS running, l.most, l.rate_count, l.r
   LIMIT :max_jobs::int
 ) AS earlier))::int AS ahead
 FROM (
-  SELECT r.waits_for, r.priority, r.scheduled_at, r.id FROM millrace.ready r
+  SELECT r.tenant, r.waits_for, r.priority, r.scheduled_at, r.id FROM millrace.ready r
   WHERE r.tenant = :tenant AND r.id = :id AND r.waits_for IS NOT NULL
 ) AS r, LATERAL (
+  SELECT each.value AS said FROM (
+    SELECT j.config, j.limits FROM millrace.jobs j WHERE j.tenant = r.tenant AND j.id = r.id OFFSET 0
+  ) AS j, json_array_elements(j.config -> 'limits') WITH ORDINALITY AS each (value, place)
+  WHERE j.limits[each.place] = r.waits_for
+) AS named LEFT JOIN LATERAL (
   SELECT l.* FROM millrace.limits l WHERE l.id = r.waits_for OFFSET 0
-) AS l,
+) AS l ON true,
 -- include: noted_of_l
 , LATERAL (
   SELECT count(*)::int AS given, count(*) FILTER (WHERE each.unclaimed IS NULL)::int AS gone FROM (

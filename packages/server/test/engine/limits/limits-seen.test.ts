@@ -1,5 +1,7 @@
 import { WALK_LIMIT, type QueueDetail } from '@millrace/contract';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { limitId } from '../../../src/engine/shared/limit-id.js';
 import { loadStatements } from '../../../src/store/sql.js';
 import { controlClock } from '../../support/clock.js';
 import { cloneDatabase } from '../../support/database.js';
@@ -217,6 +219,20 @@ describe('the list of keys', () => {
 });
 
 describe('why a job does not run', () => {
+  it('is a rate that nobody has looked at yet', async () => {
+    const queue = newQueue();
+    const locker = new pg.Client({ connectionString: database.url });
+    await locker.connect();
+    await locker.query('BEGIN');
+    // Whoever wants to make the row waits for this one.
+    const row = [limitId(TENANT_A, queue, 'r'), TENANT_A, queue, 'r'];
+    await locker.query('INSERT INTO millrace.limits (id, tenant, queue, key) VALUES ($1, $2, $3, $4)', row);
+    const id = await createJob(a, queue, rated({ count: 1, per_secs: 3_600 }));
+    expect(await why(id)).toMatchObject({ reason: 'rate_limited', ahead: 0 });
+    await locker.end();
+    await until(async () => (await why(id)).reason === 'no_worker', { what: 'it to be let in' });
+  });
+
   it('is a rate, without an instant while those that were let in have no worker', async () => {
     const queue = newQueue();
     const hourly = rated({ count: 1, per_secs: 3_600 });

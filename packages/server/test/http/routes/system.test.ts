@@ -67,7 +67,7 @@ describe('system routes', async () => {
 
   it('queues', async () => {
     expect((await a.get('/api/v1/queues')).body).toEqual({ queues });
-    expect(engine.last('jobs.queues')).toEqual(['tenant-a', { limit: 1000, cursor: null }]);
+    expect(engine.last('jobs.queues')).toEqual(['tenant-a', { limit: 1000, cursor: null, idle: false }]);
   });
 });
 
