@@ -193,8 +193,9 @@ describe('the cost of', async () => {
       }
       await untilEnded(before + 5000);
     });
-    // Jobs that were claimed as they came are few; what gives back room looks at no line.
-    expect(cost.statements, cost.detail).toBeLessThan(5000 / 24);
+    // What gives back room looks at no line: that would be a transaction for each of a thousand limits. How many jobs
+    // share a statement depends on how fast they come.
+    expect(cost.statements, cost.detail).toBeLessThan(500);
     expect(cost.bytes / 5000, cost.detail).toBeLessThan(2000);
   });
 });
