@@ -221,7 +221,7 @@ describe('the list of keys', () => {
 describe('why a job does not run', () => {
   it('is a rate that nobody has looked at yet', async () => {
     const queue = newQueue();
-    const locker = new pg.Client({ connectionString: database.url });
+    const locker = new pg.Client({ connectionString: database.homeOf(TENANT_A).url, application_name: 'test kit' });
     await locker.connect();
     await locker.query('BEGIN');
     // Whoever wants to make the row waits for this one.
