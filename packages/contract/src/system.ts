@@ -197,8 +197,8 @@ export const Worker = Type.Object(
     in_use: nullable(
       Type.Integer({
         description:
-          'How many of `slots` are taken, by jobs of any tenant; null like `slots`. A job whose end is being reported takes ' +
-          'none. Counted up to a bound.',
+          'How many of `slots` are taken, by jobs of any tenant; null like `slots`. A job whose end is being ' +
+          'reported takes none. Counted up to a bound.',
       }),
     ),
     tasks: nullable(

@@ -87,8 +87,9 @@ const queuesSchema = {
   description:
     "Queues that hold unfinished jobs of the caller's tenant, in the order of their names, at most 1,000 of them per " +
     'page. With `idle=true` also queues that hold none, with zeros, from 15 seconds after their first job until 60 ' +
-    'days after their last one; of a tenant with more than 99 pairs of queue and task, those that came first. Counts are current, unless 100,000 jobs or more wait: then those of the first page may be two seconds old ' +
-    'for each 100,000, at most 30 seconds.',
+    'days after their last one; of a tenant with more than 99 pairs of queue and task, those that came first. Counts ' +
+    'are current, unless 100,000 jobs or more wait: then those of the first page may be two seconds old for each ' +
+    '100,000, at most 30 seconds.',
   tags: ['system'],
   security: TENANT,
   docs: { querystring: QueueListQuery, ...tagged(ref(Queues), 'A page, or all of them.') },
