@@ -113,8 +113,8 @@ export const Queues = Type.Object(
   {
     queues: Type.Array(ref(QueueDepth), {
       description:
-        "Queues that hold unfinished jobs of the caller's tenant, and with `idle` those that held some lately, in the " +
-        'order of their names.',
+        "Queues that hold unfinished jobs of the caller's tenant, and with `idle` those that held some lately, in " +
+        'the order of their names.',
     }),
     has_more: Type.Optional(Type.Boolean({ description: 'True if another page follows; absent on the last page.' })),
     next_cursor: Type.Optional(
