@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Millrace, silentLogger, task, type Job } from '@millrace/sdk';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { expireAll } from '../../../server/test/engine/kit.js';
 import { KEY_A, useTestServer, WORKER_TOKEN } from '../../../server/test/support/server.js';
 import { until } from '../support/worker-kit.js';
 
@@ -73,7 +74,7 @@ describe('the refund, whose worker is killed at every line', async () => {
     const { waitingFor } = await millrace.jobs.get(id);
     if (waitingFor?.signal === 'approval') await millrace.signals.sendToJob(id, 'approval', answer);
     else if (waitingFor?.children === null) await millrace.jobs.runNow(id);
-    await server.database.query('UPDATE millrace.leases SET locked_until = now()');
+    await expireAll(server.database, 'leases', 'true');
     return until(async () => {
       const [{ held } = { held: 0 }] = await server.database.query<{ held: number }>(
         'SELECT count(*)::int AS held FROM millrace.leases',

@@ -5,7 +5,7 @@ import { cloneDatabase } from '../support/database.js';
 import { spawnServer, type ServingProcess } from '../support/processes.js';
 import { startTestServer } from '../support/server.js';
 import { until } from '../support/until.js';
-import { deadLettersOf, getJob } from './kit.js';
+import { deadLettersOf, expireAll, getJob } from './kit.js';
 
 const SCRIPT = fileURLToPath(new URL('killer-worker.mjs', import.meta.url));
 const WORKERS = 4;
@@ -45,8 +45,7 @@ describe('a job that kills its process', async () => {
 
   /** What the dead process held runs out at once, and the janitor comes. */
   async function reclaim(): Promise<void> {
-    for (const table of ['leases', 'bundles'])
-      await database.query(`UPDATE millrace.${table} SET locked_until = now() - interval '1 second'`);
+    for (const table of ['leases', 'bundles'] as const) await expireAll(database, table, 'true');
     await until(async () => (await running()) === 0, { what: 'the sweep' });
   }
 

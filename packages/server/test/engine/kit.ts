@@ -97,6 +97,25 @@ export const cancel = (client: Client, id: string): Promise<Reply> => client.pos
 export const expireLease = (database: Pick<TestDatabase, 'query'>, jobId: string): Promise<unknown> =>
   database.query(`UPDATE millrace.leases SET locked_until = now() - interval '1 second' WHERE id = $1`, [jobId]);
 
+const KEYS = { leases: 'id', bundles: 'token, tenant' } as const;
+
+/**
+ * So are all leases, or bundles, of which the condition is true. They are locked in the order of their key first, as
+ * everybody locks several of them: two who do it in different orders would end up waiting for each other.
+ */
+export const expireAll = (
+  database: Pick<TestDatabase, 'query'>,
+  table: keyof typeof KEYS,
+  condition: string,
+  values: unknown[] = [],
+): Promise<unknown> =>
+  database.query(
+    `WITH mine AS MATERIALIZED (SELECT FROM millrace.${table} WHERE ${condition} ORDER BY ${KEYS[table]} FOR UPDATE)
+     UPDATE millrace.${table} SET locked_until = now() - interval '1 second'
+     WHERE ${condition} AND (SELECT count(*) FROM mine) > 0`,
+    values,
+  );
+
 /** Every dead letter of a job; more than one would be a fault. */
 export async function deadLettersOf(client: Client, jobId: string): Promise<DeadLetter[]> {
   const found: DeadLetter[] = [];

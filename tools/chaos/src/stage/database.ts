@@ -48,8 +48,11 @@ export class Database {
   async expirePoolLeases(queue = 'default'): Promise<void> {
     await this.query(
       `WITH bundled AS (UPDATE millrace.bundles SET locked_until = now() - interval '1 millisecond' WHERE queue = $1)
-       UPDATE millrace.leases SET locked_until = now() - interval '1 millisecond'
-       WHERE id IN (SELECT id FROM millrace.job_records WHERE queue = $1 AND status = 'running')`,
+       UPDATE millrace.leases SET locked_until = now() - interval '1 millisecond' WHERE id IN (
+         SELECT l.id FROM millrace.leases l
+         WHERE l.id IN (SELECT id FROM millrace.job_records WHERE queue = $1 AND status = 'running')
+         ORDER BY l.id FOR UPDATE OF l
+       )`,
       [queue],
     );
   }

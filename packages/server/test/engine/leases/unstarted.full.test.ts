@@ -5,7 +5,7 @@ import { cloneDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { startAnotherServer } from '../another-server.js';
-import { createJob, getJob } from '../kit.js';
+import { createJob, expireAll, getJob } from '../kit.js';
 
 /** What becomes of a pool's claim when its process dies: here the pool lives, but its leases have expired. */
 const started = new Set<string>();
@@ -48,10 +48,7 @@ describe('of a claim whose process died', async () => {
     // extends what it holds now and then.
     const underIt = `left(token::text, 32) = left($1, 32)`;
     const isSwept = async (): Promise<boolean> => {
-      for (const table of ['bundles', 'leases']) {
-        const past = `UPDATE millrace.${table} SET locked_until = now() - interval '1 second' WHERE ${underIt}`;
-        await database.query(past, [token]);
-      }
+      for (const table of ['bundles', 'leases'] as const) await expireAll(database, table, underIt, [token]);
       return (await database.query(`SELECT FROM millrace.running WHERE ${underIt}`, [token])).length === 0;
     };
     await until(isSwept, { what: 'the sweep' });
