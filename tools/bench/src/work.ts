@@ -11,6 +11,7 @@ export const RESULT_TEXT = JSON.stringify(RESULT);
 export const TENANT = 'bench';
 export const TENANT_KEY = 'key-of-the-benchmark-tenant-4c1f';
 export const WORKER_TOKEN = 'token-of-the-benchmark-workers-9e02';
+export const ADMIN_TOKEN = 'token-of-the-benchmark-operator-71b8';
 /** Signs the tokens of tenants where there are more than one. */
 export const JWT_SECRET = 'secret-of-the-benchmark-tokens-51d3b7';
 export const tenantName = (n: number): string => (n === 0 ? TENANT : `tenant-${n}`);

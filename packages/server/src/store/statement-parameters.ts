@@ -472,7 +472,9 @@ export interface StatementParameters {
   };
   'limits/create.sql': {
     take_keys: 'lasts' | 'tenants' | 'keys' | 'suffixes' | 'digests';
-    take_limits: 'ids' | 'tenants' | 'queues' | 'keys' | 'mosts';
+    take_limits: 'ids' | 'mosts' | 'counts' | 'newest_suffixes';
+    lines_of: 'ids';
+    make_limits: 'ids' | 'tenants' | 'queues' | 'keys' | 'mosts';
     create_limited:
       | 'tenants'
       | 'queues'
@@ -609,7 +611,10 @@ export interface StatementParameters {
       | 'dropped_marks'
       | 'member_bundles'
       | 'member_positions'
-      | 'member_results';
+      | 'member_results'
+      | 'left_bundles'
+      | 'left_positions'
+      | 'left_limits';
     cancel_waiting: 'tenants' | 'ids' | 'workflows_locked';
     cancel_waiting_limited: 'tenants' | 'ids' | 'workflows_locked';
   };

@@ -4,7 +4,7 @@ import type { BenchDatabase } from '../env/postgres.js';
 import { cpuSeconds, treeCpuSeconds } from '../env/processes.js';
 import { DurableCalls } from '../load/durable-calls.js';
 import type { EmbeddingMethods } from '../servers/embedding.js';
-import { BATCH, JOB, QUEUE } from '../work.js';
+import { ADMIN_TOKEN, BATCH, JOB, QUEUE } from '../work.js';
 import { insertJobs, registerTenants } from './growth/fill.js';
 
 /** How many tenants share a queue. */
@@ -25,6 +25,9 @@ const LIMITS: Readonly<Record<keyof typeof LIMITED, LimitsOf | null>> = {
   full: (n) => [{ key: `key-${n % KEYS}`, running: 1 }],
 };
 
+/** When jobs with limits are created, by the names of their metrics. */
+const CREATED = { meanwhile: 'limited', first: 'limited-backlog' } as const;
+
 const NEWCOMERS = 20;
 const SETTLE_MS = 3_000;
 
@@ -37,7 +40,8 @@ export const limits = perRound(async ({ bench }) => {
     for (const kind of ['without', 'with'] as const) await drainShared(bench, tenants, kind);
   }
   for (const kind of ['without', 'with'] as const) await newcomer(bench, kind);
-  for (const kind of ['none', 'roomy', 'full'] as const) await runLimited(bench, kind);
+  for (const order of ['meanwhile', 'first'] as const)
+    for (const kind of ['none', 'roomy', 'full'] as const) await runLimited(bench, kind, order);
   await oneKey(bench);
   await idleWithKeys(bench);
 });
@@ -95,20 +99,27 @@ function newcomer(bench: Bench, kind: 'with' | 'without'): Promise<void> {
   });
 }
 
-/** Created in batches, and run in the same process meanwhile. */
-function runLimited(bench: Bench, kind: keyof typeof LIMITED): Promise<void> {
+/**
+ * Created in batches, and run in the same process: meanwhile, or only when all are there. In the first case the lines
+ * of limits that are full run empty between two batches; in the second there is always somebody in them.
+ */
+function runLimited(bench: Bench, kind: keyof typeof LIMITED, order: keyof typeof CREATED): Promise<void> {
   return scoped(bench, async (scope) => {
     const jobs = bench.scale.jobs.limits;
+    const before = Math.ceil(jobs / 5);
     const database = await scope.database('millrace');
-    const { embedding, calls } = await start(scope, database);
+    const { embedding, calls } = await start(scope, database, [`--admin-token=${ADMIN_TOKEN}`]);
     const cpu = (): number => cpuSeconds(embedding.pid) + treeCpuSeconds(bench.postgres.pid);
-    await create(calls, Math.ceil(jobs / 5), LIMITS[kind]);
-    await embedding.call('completed', { jobs: Math.ceil(jobs / 5) });
+    await create(calls, before, LIMITS[kind]);
+    await embedding.call('completed', { jobs: before });
     const [cpuBefore, startedAt] = [cpu(), performance.now()];
+    if (order === 'first') await calls.asOperator(`/api/v1/admin/queues/${QUEUE}/pause`, {});
     await create(calls, jobs, LIMITS[kind]);
-    await embedding.call('completed', { jobs: jobs + Math.ceil(jobs / 5) });
-    bench.results.record(`limited.${kind}`, (jobs / (performance.now() - startedAt)) * 1000);
-    bench.results.record(`limited-cpu.${kind}`, ((cpu() - cpuBefore) / jobs) * 1e6);
+    if (order === 'first') await calls.asOperator(`/api/v1/admin/queues/${QUEUE}/resume`, {});
+    await embedding.call('completed', { jobs: jobs + before });
+    const of = CREATED[order];
+    bench.results.record(`${of}.${kind}`, (jobs / (performance.now() - startedAt)) * 1000);
+    bench.results.record(`${of}-cpu.${kind}`, ((cpu() - cpuBefore) / jobs) * 1e6);
   });
 }
 
@@ -139,9 +150,9 @@ function idleWithKeys(bench: Bench): Promise<void> {
   });
 }
 
-async function start(scope: Scope, database: BenchDatabase) {
+async function start(scope: Scope, database: BenchDatabase, flags: readonly string[] = []) {
   const embedding = scope.child<EmbeddingMethods>('servers/embedding.js');
-  const port = await embedding.call('start', { url: database.url });
+  const port = await embedding.call('start', { url: database.url, flags });
   const calls = await DurableCalls.open(port);
   scope.onClose(async () => calls.close());
   return { embedding, calls };

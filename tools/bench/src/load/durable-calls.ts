@@ -1,4 +1,4 @@
-import { QUEUE, TENANT_KEY, WORKER_TOKEN } from '../work.js';
+import { ADMIN_TOKEN, QUEUE, TENANT_KEY, WORKER_TOKEN } from '../work.js';
 import { Connection, expectStatus, post } from './connection.js';
 
 /** What durable jobs and workflows are asked for here, one call at a time. */
@@ -33,6 +33,11 @@ export class DurableCalls {
 
   asTenant<T>(path: string, body: object, status: number): Promise<T> {
     return this.#call(post(path, TENANT_KEY, JSON.stringify(body)), status);
+  }
+
+  /** Answered without a body. */
+  asOperator(path: string, body: object): Promise<void> {
+    return this.#call(post(path, ADMIN_TOKEN, JSON.stringify(body)), 204);
   }
 
   asWorker<T>(path: string, body: object, status: number): Promise<T> {

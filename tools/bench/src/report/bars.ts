@@ -189,10 +189,26 @@ export const BARS: readonly Bar[] = [
   ),
   atMost(
     'limits',
-    'processor time with limits that are always reached / without',
+    'the same, created first',
+    1.6,
+    '×',
+    ['limited-backlog-cpu.roomy', 'limited-backlog-cpu.none'],
+    ratio,
+  ),
+  atMost(
+    'limits',
+    'processor time with limits that are reached again and again / without',
     3,
     '×',
     ['limited-cpu.full', 'limited-cpu.none'],
+    ratio,
+  ),
+  atMost(
+    'limits',
+    'processor time with limits that are always reached (created first) / without',
+    3,
+    '×',
+    ['limited-backlog-cpu.full', 'limited-backlog-cpu.none'],
     ratio,
   ),
   {

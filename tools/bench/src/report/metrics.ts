@@ -183,6 +183,10 @@ function limitMetrics(): Metric[] {
       metric(`limited.${key}`, `created and run, ${title}`, 'jobs/s'),
       metric(`limited-cpu.${key}`, `processor, ${title}`, 'µs'),
     ]),
+    ...entries(LIMITED).flatMap(([key, title]) => [
+      metric(`limited-backlog.${key}`, `created first, then run, ${title}`, 'jobs/s'),
+      metric(`limited-backlog-cpu.${key}`, `created first, then run: processor, ${title}`, 'µs'),
+    ]),
     metric('limited.one-key', 'created and run, one key with running: 1', 'jobs/s'),
     metric('limits-idle.cpu', 'nothing to do beside many keys: processor', '% of a core'),
     metric('limits-idle.statements', 'nothing to do beside many keys: statements', '/s'),

@@ -37,13 +37,14 @@ WITH pause AS MATERIALIZED (
 -- What becomes of the due jobs if the pool claims them.
 ), too_much AS MATERIALIZED (
 -- include: first_beyond_max_bytes
+), child AS MATERIALIZED (
+  SELECT c.child_id FROM millrace.children c
+  WHERE c.child_id = ANY (ARRAY(SELECT due.id FROM due WHERE due.limits IS NOT NULL))
 ), claimed AS MATERIALIZED (
   SELECT n, place, priority, scheduled_at, retry_count, delivery_count, id, tenant, workflow_id, error,
-         retry_count = 0 AND delivery_count = 0 AND workflow_id IS NULL AND error IS NULL AND child.found IS NULL
+         retry_count = 0 AND delivery_count = 0 AND workflow_id IS NULL AND error IS NULL AND child.child_id IS NULL
            AS plain
-  FROM due LEFT JOIN LATERAL (
-    SELECT true AS found FROM millrace.children c WHERE due.limits IS NOT NULL AND c.child_id = due.id OFFSET 0
-  ) AS child ON true
+  FROM due LEFT JOIN child ON child.child_id = due.id
   WHERE n <= :max_jobs::int AND n < coalesce((SELECT n FROM too_much), 2147483647)
 ), gone AS (
 -- include: take_claimed
@@ -406,7 +407,7 @@ FROM job AS c, LATERAL (
      OR named.workflow_id || '/' || named.version <> ALL (:known_contexts::text[])
 
 -- fragment: fields_of_c
-  SELECT c.n, c.config, c.metadata::text AS metadata, c.retry_count, c.delivery_count + 1 AS delivery_count,
+  SELECT c.n, c.metadata::text AS metadata, c.retry_count, c.delivery_count + 1 AS delivery_count,
          CASE WHEN c.scheduled_at <> c.created_at THEN c.scheduled_at::text END AS scheduled_at,
          c.error, c.idempotency_key, c.workflow_id, c.step, c.context
 
@@ -415,7 +416,8 @@ FROM job AS c, LATERAL (
 -- one array per column, in claim order, with caller JSON as text. Fields that most jobs do not have (`optional_fields`)
 -- are given by name, only for the jobs that have them. A time that is already in the id is not repeated. Payloads are
 -- concatenated, separated by a character that cannot occur in JSON text, so the answer is as long as the stored text,
--- whatever that contains. Contexts are returned in the same way. RETURNING keeps no order, hence the numbering.
+-- whatever that contains. Contexts are returned in the same way, and so are the configurations of those jobs that have
+-- one (`configured`: their numbers). RETURNING keeps no order, hence the numbering.
   (SELECT count(*) FROM seen)::int AS watched,
   statement_timestamp()::text AS now,
   (SELECT n IS NOT NULL FROM too_much) AS cut,
@@ -428,9 +430,11 @@ FROM job AS c, LATERAL (
   json_agg(c.task)::text AS tasks,
   string_agg(c.payload::text, chr(1)) AS payloads,
   (json_agg(fields) FILTER (
-    WHERE c.config IS NOT NULL OR c.metadata IS NOT NULL OR c.delivery_count > 0 OR c.scheduled_at <> c.created_at
+    WHERE c.metadata IS NOT NULL OR c.delivery_count > 0 OR c.scheduled_at <> c.created_at
        OR c.idempotency_key IS NOT NULL OR c.workflow_id IS NOT NULL
   ))::text AS optional_fields,
+  (json_agg(c.n) FILTER (WHERE c.config IS NOT NULL))::text AS configured,
+  string_agg(c.config::text, chr(1)) FILTER (WHERE c.config IS NOT NULL) AS configs,
   (SELECT json_agg(json_build_object('workflow_id', workflow_id, 'version', version) ORDER BY workflow_id, version)
    FROM context)::text AS context_keys,
   (SELECT string_agg(context::text, chr(1) ORDER BY workflow_id, version) FROM context) AS contexts

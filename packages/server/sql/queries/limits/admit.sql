@@ -151,20 +151,15 @@ WITH asked AS MATERIALIZED (
     WHERE r.tenant = asked.tenant AND r.id = asked.id AND r.waits_for IS NOT DISTINCT FROM asked.line
     OFFSET 0 FOR UPDATE SKIP LOCKED
   ) AS r ON true
-), gone AS (
-  DELETE FROM millrace.ready r USING asked
-  WHERE r.ctid = ANY (ARRAY(SELECT at FROM asked)) AND r.ctid = asked.at
-  RETURNING r.scheduled_at, r.started_at, r.priority, r.retry_count, r.delivery_count, r.id, r.tenant, r.queue,
-            r.workflow_id, r.error, r.size, r.limits, r.expires_at, asked.waits_for
 ), moved AS (
-  INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
-                              workflow_id, error, later, size, limits, waits_for, expires_at)
-  SELECT scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error,
-         CASE WHEN waits_for IS NOT NULL THEN false END, size, limits, waits_for, expires_at
-  FROM gone ORDER BY tenant, id
+  UPDATE millrace.ready r
+  SET later = CASE WHEN asked.waits_for IS NOT NULL THEN false END, waits_for = asked.waits_for
+  FROM asked
+  WHERE r.ctid = ANY (ARRAY(SELECT at FROM asked)) AND r.ctid = asked.at
+  RETURNING r.scheduled_at, r.priority, r.queue, r.limits, r.waits_for
 ), taken AS MATERIALIZED (
-  SELECT each.id, count(*)::int AS n FROM gone, unnest(gone.limits) AS each (id)
-  WHERE gone.waits_for IS NULL GROUP BY each.id
+  SELECT each.id, count(*)::int AS n FROM moved, unnest(moved.limits) AS each (id)
+  WHERE moved.waits_for IS NULL GROUP BY each.id
 ), missed AS MATERIALIZED (
   SELECT DISTINCT asked.line AS id FROM asked WHERE asked.at IS NULL
 ), kept AS (
@@ -175,6 +170,8 @@ WITH asked AS MATERIALIZED (
     AS given (id, running, most, newest, waiting)
   LEFT JOIN taken ON taken.id = given.id LEFT JOIN missed ON missed.id = given.id
   WHERE l.id = ANY (:limit_ids::uuid[]) AND l.id = given.id
+    AND (l.running, l.most, l.newest, l.waiting) IS DISTINCT FROM
+        (given.running + coalesce(taken.n, 0), given.most, given.newest, given.waiting OR missed.id IS NOT NULL)
 ), noted AS (
   INSERT INTO millrace.limit_notes (given_back, limit_id)
   SELECT 0, id FROM missed UNION SELECT 0, look.id FROM unnest(:looks::uuid[]) AS look (id)
@@ -183,9 +180,9 @@ WITH asked AS MATERIALIZED (
 SELECT (SELECT json_agg(DISTINCT limit_id) FROM noted)::text AS looks,
        (SELECT json_agg(asked.id) FROM asked WHERE asked.at IS NULL)::text AS missed,
        (SELECT json_agg(json_build_array(admitted.queue, admitted.priority, admitted.n, admitted.since)) FROM (
-          SELECT gone.queue, gone.priority, count(*)::int AS n,
-                 (extract(epoch FROM min(gone.scheduled_at)) * 1000)::float8 AS since
-          FROM gone WHERE gone.waits_for IS NULL GROUP BY gone.queue, gone.priority
+          SELECT moved.queue, moved.priority, count(*)::int AS n,
+                 (extract(epoch FROM min(moved.scheduled_at)) * 1000)::float8 AS since
+          FROM moved WHERE moved.waits_for IS NULL GROUP BY moved.queue, moved.priority
         ) AS admitted)::text AS admitted;
 
 -- name: wake_sleepers

@@ -12,14 +12,19 @@ ON CONFLICT (tenant, key) DO NOTHING
 RETURNING job_id;
 
 -- name: take_limits
--- Locks these limits, and makes those that are missing. One that somebody else has locked is left out: a create never
--- waits for it. Rows are locked and inserted in order of id. Room that was given back is counted in: only whoever holds
--- a limit takes up its notes, so that none is counted twice, although this statement may have begun before the lock.
--- Notes about jobs, and about limits with a rate, are left to whoever looks at lines; `named`: there is one about a
--- job.
+-- Locks these limits, in order of id. One that somebody else has locked is left out: a create never waits for it. Room
+-- that was given back is counted in: only whoever holds a limit takes up its notes, so that none is counted twice,
+-- although this statement may have begun before the lock. Notes about jobs, and about limits with a rate, are left to
+-- whoever looks at lines.
+--
+-- Where there is room for all the jobs that name a limit (:counts), nobody is in its line, and its numbers stay as they
+-- are, that is all there is to decide, and they take their room here. A count of zero says that there is more to it. Of
+-- the others the answer says what they are like, in one row with an array in JSON per column: the numbers of their rows
+-- (`counted`) and of their notes (`given_back`), and which have somebody in line, a rate, a note about a job (`named`).
+-- `absent`: those that are not held; `missing`: those of them that do not exist.
 WITH asked AS MATERIALIZED (
-  SELECT * FROM unnest(:ids::uuid[], :tenants::text[], :queues::text[], :keys::text[], :mosts::int[])
-    AS asked (id, tenant, queue, key, most)
+  SELECT * FROM unnest(:ids::uuid[], :mosts::int[], :counts::int[], :newest_suffixes::text[])
+    AS asked (id, most, jobs, newest)
 ), locked AS MATERIALIZED (
   SELECT l.id, l.running, l.most, l.waiting, l.rate_count IS NOT NULL AS rated FROM millrace.limits l
   WHERE l.id = ANY (:ids::uuid[]) ORDER BY l.id FOR NO KEY UPDATE SKIP LOCKED
@@ -29,19 +34,55 @@ WITH asked AS MATERIALIZED (
   RETURNING n.limit_id, n.given_back
 ), told AS MATERIALIZED (
   SELECT limit_id, sum(given_back)::int AS given_back FROM note GROUP BY limit_id
-), made AS (
-  INSERT INTO millrace.limits (most, id, tenant, queue, key)
-  SELECT asked.most, asked.id, asked.tenant, asked.queue, asked.key
-  FROM asked LEFT JOIN locked ON locked.id = asked.id WHERE locked.id IS NULL ORDER BY asked.id
-  ON CONFLICT (id) DO NOTHING
-  RETURNING id, running, most, waiting
+), named AS MATERIALIZED (
+  SELECT DISTINCT n.limit_id FROM millrace.limit_notes n
+  WHERE n.limit_id = ANY (ARRAY(SELECT id FROM locked)) AND n.job_id IS NOT NULL
+), held AS MATERIALIZED (
+  SELECT locked.*, coalesce(told.given_back, 0) AS given_back, named.limit_id IS NOT NULL AS named, asked.jobs,
+         asked.newest,
+         asked.jobs > 0 AND NOT locked.rated AND NOT locked.waiting AND named.limit_id IS NULL
+           AND locked.most = asked.most AND locked.running - coalesce(told.given_back, 0) + asked.jobs <= asked.most
+           AS taken
+  FROM locked JOIN asked ON asked.id = locked.id
+  LEFT JOIN told ON told.limit_id = locked.id LEFT JOIN named ON named.limit_id = locked.id
+), kept AS (
+  UPDATE millrace.limits l
+  SET running = held.running - held.given_back + held.jobs,
+      newest = (millrace.id_prefix(now()) || right(held.newest, 16))::uuid
+  FROM held WHERE l.id = ANY (ARRAY(SELECT id FROM held WHERE taken)) AND l.id = held.id AND held.taken
+), rest AS (
+  SELECT * FROM held WHERE taken IS NOT TRUE
 )
-SELECT id, running - coalesce(told.given_back, 0) AS running, running AS counted, most, waiting, rated,
-       named.found IS TRUE AS named
-FROM locked LEFT JOIN told ON told.limit_id = locked.id LEFT JOIN LATERAL (
-  SELECT true AS found FROM millrace.limit_notes n WHERE n.limit_id = locked.id AND n.job_id IS NOT NULL LIMIT 1
-) AS named ON true
-UNION ALL SELECT id, running, running, most, waiting, false, true FROM made;
+SELECT json_agg(id)::text AS ids, json_agg(running)::text AS counted, json_agg(most)::text AS mosts,
+       json_agg(given_back)::text AS given_back, (json_agg(id) FILTER (WHERE rated))::text AS rated,
+       (json_agg(id) FILTER (WHERE waiting))::text AS waiting, (json_agg(id) FILTER (WHERE named))::text AS named,
+       away.absent::text, away.missing::text
+FROM (
+  SELECT json_agg(asked.id) AS absent, json_agg(asked.id) FILTER (WHERE l.found IS NULL) AS missing
+  FROM asked LEFT JOIN locked ON locked.id = asked.id
+  LEFT JOIN LATERAL (
+    SELECT true AS found FROM millrace.limits l WHERE l.id = asked.id OFFSET 0
+  ) AS l ON true
+  WHERE (SELECT count(*) FROM locked) < cardinality(:ids::uuid[]) AND locked.id IS NULL
+) AS away LEFT JOIN rest ON true
+GROUP BY away.absent::text, away.missing::text;
+
+-- name: lines_of
+-- Of limits that this transaction holds, those with somebody in line. The row may say so long after the last one has
+-- left. A statement after the one that took the lock: whoever joined the line before that is seen.
+SELECT asked.id FROM unnest(:ids::uuid[]) AS asked (id), LATERAL (
+  SELECT true AS found FROM millrace.ready r WHERE r.waits_for = asked.id LIMIT 1
+) AS first;
+
+-- name: make_limits
+-- Makes limits that did not exist. Returns those that nobody else has made meanwhile: they are ours.
+INSERT INTO millrace.limits (most, id, tenant, queue, key)
+SELECT most, id, tenant, queue, key
+FROM unnest(:ids::uuid[], :tenants::text[], :queues::text[], :keys::text[], :mosts::int[])
+  AS asked (id, tenant, queue, key, most)
+ORDER BY id
+ON CONFLICT (id) DO NOTHING
+RETURNING id;
 
 -- name: create_limited
 -- Stores jobs that name limits, expire, are unique or have a parent. A child without limits has an empty array of
@@ -50,11 +91,14 @@ UNION ALL SELECT id, running, running, most, waiting, false, true FROM made;
 -- the limits that this transaction holds and changes, as they are from now on, each with the newest job that names it.
 -- :noted_limits and :noted_suffixes: limits that were not to be had, and the job each should hear of. A job that
 -- replaces another (unique.sql) has the whole id of that one as its suffix, and is due by :latest, if it waits at all;
--- it names its limits now, whenever the other one was created. :expire: some of the jobs do.
+-- it names its limits now, whenever the other one was created. :expire: some of the jobs do. What all of them have in
+-- common, of :tenants to :priorities, is given once.
 WITH clock AS MATERIALIZED (
   SELECT now() AS now, millrace.id_prefix(now()) AS prefix
 ), input AS MATERIALIZED (
-  SELECT right(clock.prefix || suffix, 32)::uuid AS id, clock.now, tenant, queue, task, priority, config,
+  SELECT right(clock.prefix || suffix, 32)::uuid AS id, clock.now, coalesce(tenant, (:tenants::text[])[1]) AS tenant,
+         coalesce(queue, (:queues::text[])[1]) AS queue, coalesce(task, (:tasks::text[])[1]) AS task,
+         coalesce(priority, (:priorities::int[])[1]) AS priority, config,
          CASE WHEN length(suffix) < 32 THEN wanted.at WHEN wanted.at IS NULL THEN clock.now
               ELSE least(wanted.at, latest) END AS run_at,
          payload, metadata, size, key, limits::uuid[] AS limits, waits_for, length(suffix) = 32 AS replaces

@@ -172,15 +172,16 @@ WITH held AS (
   WHERE (SELECT count(*) FROM tied) >= 0
   GROUP BY each.id
 -- include: pass_room_on
-), noted AS (
-  INSERT INTO millrace.limit_notes (given_back, limit_id, quiet) SELECT n, id, quiet FROM freed
-  RETURNING limit_id, quiet
 )
 SELECT tenant, worker, queue, task, json_agg(n)::text AS numbers,
        json_agg(extract(epoch FROM now() - started_at)::float8)::text AS run_secs,
        (SELECT count(*) FROM seen)::int AS watched,
-       CASE WHEN row_number() OVER () = 1
-            THEN (SELECT json_agg(DISTINCT limit_id) FROM noted WHERE quiet IS NULL)::text END AS looks,
+       CASE WHEN row_number() OVER () = 1 THEN
+-- include: looks_in_json
+       END AS looks,
+       CASE WHEN row_number() OVER () = 1 THEN
+-- include: ran_out_in_json
+       END AS ran_out,
        CASE WHEN row_number() OVER () = 1 THEN
 -- include: admitted_in_json
        END AS admitted,
@@ -200,23 +201,23 @@ SELECT n, taken::text, extract(epoch FROM now() - started_at)::float8 AS run_sec
        (SELECT count(*) FROM seen)::int AS watched FROM bundle;
 
 -- name: settle_bundled_limited
--- The same if any of them may have limits: they give back their room, and tell it, as in settle_limited. Jobs with a
--- parent are in no bundle.
+-- The same if any of them may have limits: they give back their room, and tell it, as in settle_limited. :left_bundles
+-- to :left_limits: whose room, by the number of the bundle and the position of the member, as in its configuration.
+-- Jobs with a parent are in no bundle.
 -- include: complete_members
 ), leaving AS MATERIALIZED (
-  SELECT each.id, count(*)::int AS n
-  FROM member, LATERAL (
-    SELECT j.limits FROM millrace.jobs j WHERE j.tenant = member.tenant AND j.id = member.id OFFSET 0
-  ) AS j, unnest(j.limits) AS each (id)
-  GROUP BY each.id
+  SELECT given.id, count(*)::int AS n
+  FROM unnest(:left_bundles::int[], :left_positions::int[], :left_limits::uuid[]) AS given (n, position, id)
+  JOIN member ON member.n = given.n AND member.position = given.position
+  GROUP BY given.id
 -- include: pass_room_on
-), noted AS (
-  INSERT INTO millrace.limit_notes (given_back, limit_id, quiet) SELECT n, id, quiet FROM freed
-  RETURNING limit_id, quiet
 )
 SELECT n, taken::text, extract(epoch FROM now() - started_at)::float8 AS run_secs,
        (SELECT count(*) FROM seen)::int AS watched,
-       (SELECT json_agg(DISTINCT limit_id) FROM noted WHERE quiet IS NULL)::text AS looks,
+-- include: looks_in_json
+       AS looks,
+-- include: ran_out_in_json
+       AS ran_out,
 -- include: admitted_in_json
        AS admitted FROM bundle;
 
@@ -425,47 +426,51 @@ FROM held LEFT JOIN again ON again.id = held.id LEFT JOIN buried ON buried.job_i
 -- Where somebody is in line, the first of it take the places of those who leave. As many run as before, so nothing has
 -- to be counted: the limit is not locked, and whoever holds it finds these jobs gone, as if they had been cancelled. A
 -- job that needs another limit as well is left to a look, and so is every limit with a rate, or with more running than
--- may (it was lowered), or about which there is a note of a job that says other numbers than its row. `freed`: the room
--- that nobody took over.
+-- may (it was lowered), or about which there is a note of a job that says other numbers than its row (`outdated`).
+-- `freed`: the room that nobody took over; where the line has run out (`ran_out`) the next create may take it.
 ), line AS MATERIALIZED (
-  SELECT leaving.id, leaving.n, l.waiting, coalesce(l.passes, false) AS passes
-  FROM leaving LEFT JOIN LATERAL (
-    SELECT l.waiting, l.waiting AND l.running <= l.most AND l.rate_count IS NULL AND l.tokens IS NULL AND (
-             SELECT true FROM (
-               SELECT n.tenant, n.job_id FROM millrace.limit_notes n
-               WHERE n.limit_id = leaving.id AND n.job_id IS NOT NULL OFFSET 0
-             ) AS n, LATERAL (
-               SELECT j.config, j.limits FROM millrace.jobs j WHERE j.tenant = n.tenant AND j.id = n.job_id OFFSET 0
-             ) AS j, LATERAL json_array_elements(j.config -> 'limits') WITH ORDINALITY AS each (value, place)
-             WHERE j.limits[each.place] = leaving.id
-               AND ((each.value ->> 'running')::int IS DISTINCT FROM l.most
-                    OR json_typeof(each.value -> 'rate') = 'object')
-             LIMIT 1
-           ) IS NULL AS passes
-    FROM millrace.limits l WHERE l.id = leaving.id OFFSET 0
-  ) AS l ON true
+  SELECT leaving.id, leaving.n, l.waiting, l.most,
+         coalesce(l.waiting AND l.running <= l.most AND l.rate_count IS NULL AND l.tokens IS NULL, false) AS passes
+  FROM leaving LEFT JOIN (
+    SELECT * FROM millrace.limits l WHERE l.id = ANY (ARRAY(SELECT id FROM leaving)) OFFSET 0
+  ) AS l ON l.id = leaving.id
+), outdated AS MATERIALIZED (
+  SELECT n.limit_id AS id FROM (
+    SELECT n.limit_id, n.tenant, n.job_id FROM millrace.limit_notes n
+    WHERE n.limit_id = ANY (ARRAY(SELECT id FROM line WHERE passes)) AND n.job_id IS NOT NULL OFFSET 0
+  ) AS n JOIN line ON line.id = n.limit_id, LATERAL (
+    SELECT j.config, j.limits FROM millrace.jobs j WHERE j.tenant = n.tenant AND j.id = n.job_id OFFSET 0
+  ) AS j, LATERAL json_array_elements(j.config -> 'limits') WITH ORDINALITY AS each (value, place)
+  WHERE j.limits[each.place] = n.limit_id
+    AND ((each.value ->> 'running')::int IS DISTINCT FROM line.most OR json_typeof(each.value -> 'rate') = 'object')
 ), head AS MATERIALIZED (
-  SELECT first.at FROM line, LATERAL (
+  SELECT line.id, first.at, cardinality(first.limits) = 1 AS alone FROM line, LATERAL (
     SELECT r.ctid AS at, r.limits FROM millrace.ready r
     WHERE r.waits_for = line.id ORDER BY r.priority DESC, r.scheduled_at, r.id LIMIT line.n
     FOR UPDATE SKIP LOCKED
   ) AS first
-  WHERE line.passes AND cardinality(first.limits) = 1
+  WHERE line.passes AND line.id <> ALL (ARRAY(SELECT id FROM outdated))
 ), successor AS (
-  DELETE FROM millrace.ready r WHERE r.ctid = ANY (ARRAY(SELECT at FROM head))
-  RETURNING r.scheduled_at, r.started_at, r.priority, r.retry_count, r.delivery_count, r.id, r.tenant, r.queue,
-            r.workflow_id, r.error, r.size, r.limits, r.expires_at
-), admitted AS (
-  INSERT INTO millrace.ready (scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue,
-                              workflow_id, error, size, limits, expires_at)
-  SELECT scheduled_at, started_at, priority, retry_count, delivery_count, id, tenant, queue, workflow_id, error, size,
-         limits, expires_at
-  FROM successor ORDER BY tenant, id
+  UPDATE millrace.ready r SET later = NULL, waits_for = NULL
+  WHERE r.ctid = ANY (ARRAY(SELECT at FROM head WHERE alone))
+  RETURNING r.scheduled_at, r.priority, r.queue
 ), freed AS MATERIALIZED (
-  SELECT line.id, line.n - coalesce(taken.n, 0) AS n, CASE WHEN NOT line.waiting THEN true END AS quiet
-  FROM line LEFT JOIN (SELECT limits[1] AS id, count(*)::int AS n FROM successor GROUP BY limits[1]) AS taken
-    ON taken.id = line.id
+  SELECT line.id, line.n - coalesce(taken.n, 0) AS n, CASE WHEN NOT line.waiting THEN true END AS quiet,
+         line.passes AND line.id <> ALL (ARRAY(SELECT id FROM outdated)) AND coalesce(taken.all_alone, true) AS ran_out
+  FROM line LEFT JOIN (
+    SELECT id, count(*) FILTER (WHERE alone)::int AS n, bool_and(alone) AS all_alone FROM head GROUP BY id
+  ) AS taken ON taken.id = line.id
   WHERE line.n > coalesce(taken.n, 0)
+), noted AS (
+  INSERT INTO millrace.limit_notes (given_back, limit_id, quiet) SELECT n, id, quiet FROM freed
+
+-- fragment: looks_in_json
+-- Limits to look at.
+  (SELECT json_agg(id) FROM freed WHERE quiet IS NULL AND NOT ran_out)::text
+
+-- fragment: ran_out_in_json
+-- Those to look at in a moment: nobody was left in their line, unless somebody is just joining it.
+  (SELECT json_agg(id) FROM freed WHERE ran_out)::text
 
 -- fragment: admitted_in_json
   (SELECT json_agg(json_build_array(of_queue.queue, of_queue.priority, of_queue.n, of_queue.since)) FROM (

@@ -30,8 +30,20 @@ export const keyColumns = (jobs: readonly { readonly key: string; readonly diges
   digests: int8Array(jobs.map(({ digest }) => digest)),
 });
 
-/** What jobs with limits have like all others. */
-export const limitedColumns = (jobs: readonly NewJob[]) => ({ ...kindColumns(jobs), ...ownColumns(jobs) });
+/** What jobs with limits have like all others: each its own configuration, but mostly the rest in common. */
+export const limitedColumns = (jobs: readonly NewJob[]) => ({
+  tenants: textArray(onceIfAlike(jobs.map(({ tenant }) => tenant))),
+  queues: textArray(onceIfAlike(jobs.map(({ spec }) => spec.queue))),
+  tasks: textArray(onceIfAlike(jobs.map(({ spec }) => spec.task))),
+  priorities: int4Array(onceIfAlike(jobs.map(({ spec }) => spec.config?.priority ?? 0))),
+  configs: jsonArray(jobs.map(({ spec }) => configText(spec))),
+  ...ownColumns(jobs),
+});
+
+function onceIfAlike<T>(values: readonly T[]): readonly T[] {
+  const [first] = values;
+  return values.every((value) => value === first) ? values.slice(0, 1) : values;
+}
 
 /** The ends of their ids: what the database puts its time before. `areChildren`: their parent is told of their end. */
 export function suffixesFor(jobs: readonly NewJob[], areChildren = false): string[] {

@@ -1,3 +1,4 @@
+import type { JobConfig } from '@millrace/contract';
 import { listIn, toInstant } from '../../store/rows.js';
 import { holdInBundles, type HeldJob } from './bundle.js';
 import { markClaim } from './claim-mark.js';
@@ -24,6 +25,9 @@ export interface ClaimAnswer {
   readonly tasks: string;
   readonly payloads: string;
   readonly optional_fields: string | null;
+  /** The numbers of the jobs that have a configuration, in JSON; `configs` is their texts as one. */
+  readonly configured: string | null;
+  readonly configs: string | null;
   /** The keys of the contexts, in JSON; `contexts` is their texts as one. */
   readonly context_keys: string | null;
   readonly contexts: string | null;
@@ -41,14 +45,23 @@ export function toJobs(
   // What a remote worker is sent lives no longer than the answer that it came in.
   const payloads = slots.bundle === null ? answer.payloads.split(SEPARATOR) : splitPayloads(answer.payloads);
   const optionalFields = new Map(listIn<OptionalFields>(answer.optional_fields).map((fields) => [fields.n, fields]));
+  const configs = configsIn(answer);
   const now = toInstant(answer.now);
   return ids.map((id, n) => {
     const fields = optionalFields.get(n + 1);
     const tenant = tenants[n] ?? tenants[0]!;
     const context =
       fields && fields.context !== null ? contextOf(contextKey(fields.workflow_id!, fields.context)) : null;
-    return new ClaimedJob(id, tenant, queue, tasks[n]!, payloads[n]!, now, slots.holderOf(n), fields, context);
+    const config = configs?.get(n + 1);
+    return new ClaimedJob(id, tenant, queue, tasks[n]!, payloads[n]!, now, slots.holderOf(n), config, fields, context);
   });
+}
+
+/** Of the jobs that have one, by their number from 1; null if none has. */
+function configsIn({ configured, configs }: ClaimAnswer): ReadonlyMap<number, JobConfig> | null {
+  if (configs === null) return null;
+  const texts = configs.split(SEPARATOR);
+  return new Map(listIn<number>(configured).map((n, place) => [n, JSON.parse(texts[place]!) as JobConfig]));
 }
 
 interface ContextKey {

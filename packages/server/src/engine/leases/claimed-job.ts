@@ -8,7 +8,6 @@ import type { Instant, JobRecord, JsonText } from '../../domain/records.js';
 export interface OptionalFields {
   /** The job's number in the answer, from 1. */
   readonly n: number;
-  readonly config: JobConfig | null;
   readonly metadata: JsonText | null;
   readonly retry_count: number;
   readonly delivery_count: number;
@@ -30,7 +29,6 @@ export interface Holder {
 
 const NO_OPTIONAL_FIELDS: OptionalFields = {
   n: 0,
-  config: null,
   metadata: null,
   retry_count: 0,
   delivery_count: 1,
@@ -61,6 +59,7 @@ export class ClaimedJob implements JobRecord {
     private readonly ownPayload: JsonText,
     readonly started_at: Instant,
     private readonly holder: Holder,
+    readonly config: JobConfig = DEFAULT_JOB_CONFIG,
     private readonly optional: OptionalFields = NO_OPTIONAL_FIELDS,
     /** Shared with the other steps of this claim that receive the same context. */
     private readonly context: JsonText | null = null,
@@ -73,10 +72,6 @@ export class ClaimedJob implements JobRecord {
   /** For a handler. Each call makes a new one, because handlers may change theirs. */
   parsePayload(): Record<string, unknown> {
     return parsePayload(this.ownPayload, this.context);
-  }
-
-  get config(): JobConfig {
-    return this.optional.config ?? DEFAULT_JOB_CONFIG;
   }
 
   get metadata(): JsonText {

@@ -31,9 +31,10 @@ const LONGEST_BUSY_MS = 80;
 const MAX_TRIES = 6;
 /**
  * After somebody has joined an empty line it is looked at once more: whoever gave room back meanwhile may not have seen
- * him, and left a quiet note. If that is committed even later, the sweep finds it.
+ * him, and left a quiet note. If that is committed even later, the sweep finds it. So is a line that has run out:
+ * mostly the next create that names the limit finds that out before.
  */
-const JOINED_MS = 100;
+const SOON_MS = 100;
 /** When everything is looked at again after a look that failed. */
 const FAILED_MS = 1_000;
 const SWEEP_JOBS = 1_000;
@@ -125,9 +126,9 @@ export class Admitter {
     private readonly hub: Hub,
     private readonly metrics: EngineMetrics,
   ) {
-    hub.onLimits(({ limits, joined = [] }) => {
+    hub.onLimits(({ limits, soon = [] }) => {
       this.#want(limits);
-      for (const id of joined) this.#timers.set(id, JOINED_MS);
+      for (const id of soon) this.#timers.set(id, SOON_MS);
     });
   }
 
@@ -264,7 +265,7 @@ export class Admitter {
       ),
     );
     const joined = rows.filter(({ id, waited }) => !waited && rooms.get(id)!.waiting);
-    for (const { id } of joined) later.set(id, Math.min(later.get(id) ?? Infinity, JOINED_MS / 1000));
+    for (const { id } of joined) later.set(id, Math.min(later.get(id) ?? Infinity, SOON_MS / 1000));
     const again = listIn<string>(moved?.looks ?? null);
     const admitted = listIn<AdmittedJobs>(moved?.admitted ?? null);
     return { passed: { admitted, again, busy, later }, missing: admission.missing };

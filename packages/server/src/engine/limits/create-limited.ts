@@ -4,6 +4,7 @@ import { couldAdmit, placeNew, type Room } from '../../domain/limits.js';
 import type { JobSpec } from '../../domain/records.js';
 import { boolArray, int4Array, int8Array, plainArray, textArray, uuidArray } from '../../store/arrays.js';
 import type { Execute } from '../../store/connection/database.js';
+import { listIn } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
 import type { LimitNews } from '../shared/hub.js';
 import { limitIdsOf } from '../shared/limit-id.js';
@@ -48,25 +49,35 @@ interface NamedLimit {
   readonly limit: LimitInput;
   /** The last job of the list that names it: its numbers count. */
   readonly job: LimitedJob;
+  /** How many jobs name it; 0 if there is more to decide than whether it has room for all of them. */
+  readonly count: number;
 }
 
 interface LockedRow {
-  readonly id: string;
   readonly running: number;
   /** What its row says: notes are not counted in there. */
   readonly counted: number;
   readonly most: number | null;
   readonly waiting: boolean;
-  readonly rated: boolean;
   /** Somebody has yet to learn of another job that names it, or it is new: which job is the newest must be kept. */
   readonly named: boolean;
 }
+
+/** In JSON: an array per column, in the same order, and those ids of which something is true. */
+type LimitsAnswer = Record<
+  'ids' | 'counted' | 'mosts' | 'given_back' | 'rated' | 'waiting' | 'named' | 'absent' | 'missing',
+  string | null
+>;
 
 /** Limits that this transaction holds, by id. */
 interface HeldLimits {
   readonly rooms: ReadonlyMap<string, Room>;
   readonly rows: ReadonlyMap<string, LockedRow>;
+  /** Those where all that name it have taken their room already. */
+  readonly taken: ReadonlySet<string>;
 }
+
+const NO_LIMITS: HeldLimits = { rooms: new Map(), rows: new Map(), taken: new Set() };
 
 /** Takes the idempotency keys of jobs, and returns the suffixes of those whose key was free. */
 export async function takeKeys(
@@ -137,14 +148,15 @@ async function write(
   const idsOf = jobs.map(({ tenant, spec }) => limitIdsOf(tenant, spec.queue, spec.config) ?? none);
   const named = namedBy(jobs, idsOf);
   const held = await takeLimits(execute, [...named.values()]);
-  const { rooms } = held;
+  const { rooms, taken } = held;
   const places = jobs.map(({ spec }, n) => {
     const ids = idsOf[n] ?? [];
+    if (ids.length === 1 && taken.has(ids[0]!)) return null;
     return isDueAtOnce(spec) ? placeNew(ids, rooms) : (ids[0] ?? null);
   });
   const noted = [...named.values()].filter(({ id }) => {
     const room = rooms.get(id);
-    return room === undefined || couldAdmit(room);
+    return room === undefined ? !taken.has(id) : couldAdmit(room);
   });
   // What has an instant is judged by the database's clock: it sleeps, or joins a line that must be looked at.
   const joining = jobs.flatMap((job, n) => {
@@ -168,7 +180,7 @@ async function write(
     }),
   );
   const joined = [...rooms].flatMap(([id, { waiting }]) => (waiting && !held.rows.get(id)!.waiting ? [id] : []));
-  const news = { limits: notes.map(({ id }) => id), slept: joining.length > 0, joined };
+  const news = { limits: notes.map(({ id }) => id), slept: joining.length > 0, soon: joined };
   const admitted = places.map((place) => place === null);
   return { prefix: row?.prefix ?? '', admitted, news, watched: (row?.watched ?? 0) > 0 };
 }
@@ -184,37 +196,90 @@ function namedBy(
     const { limits } = job.spec.config ?? {};
     limits?.forEach((limit, place) => {
       const id = idsOf[n]![place]!;
-      named.set(id, { id, limit, job });
+      const before = named.get(id);
+      const isPlain = limits.length === 1 && !limit.rate && isDueAtOnce(job.spec) && hasSameNumbers(before, limit);
+      named.set(id, { id, limit, job, count: isPlain ? (before?.count ?? 0) + 1 : 0 });
     });
   });
   return named;
 }
+
+const hasSameNumbers = (before: NamedLimit | undefined, { running }: LimitInput): boolean =>
+  before === undefined || (before.count > 0 && before.limit.running === running);
 
 /**
  * Those that nobody else holds, by id, with the numbers of the newest job. Limits with a rate are left to whoever looks
  * at their lines, which the note about them brings about: only there are tokens given out.
  */
 async function takeLimits(execute: Execute, all: readonly NamedLimit[]): Promise<HeldLimits> {
-  const named = all.flatMap(({ id, limit, job }) =>
-    typeof limit.running === 'number' && !limit.rate ? [{ id, key: limit.key, most: limit.running, job }] : [],
-  );
-  if (named.length === 0) return { rooms: new Map(), rows: new Map() };
-  const rows = await execute<LockedRow>(
+  const named = all.filter(({ limit }) => typeof limit.running === 'number' && !limit.rate);
+  if (named.length === 0) return NO_LIMITS;
+  const rowsOfAnswer = await execute<LimitsAnswer>(
     sql.take_limits({
       ids: uuidArray(named.map(({ id }) => id)),
-      tenants: textArray(named.map(({ job }) => job.tenant)),
-      queues: textArray(named.map(({ job }) => job.spec.queue)),
-      keys: textArray(named.map(({ key }) => key)),
-      mosts: int4Array(named.map(({ most }) => most)),
+      mosts: int4Array(named.map(({ limit }) => limit.running!)),
+      counts: int4Array(named.map(({ count }) => count)),
+      newest_suffixes: textArray(named.map(({ job }) => job.suffix)),
     }),
   );
-  const mosts = new Map(named.map(({ id, most }) => [id, most]));
-  const plain = rows.filter(({ rated }) => !rated);
-  return {
-    rooms: new Map(plain.map(({ id, running, waiting }) => [id, { running, most: mosts.get(id)!, waiting }])),
-    rows: new Map(plain.map((row) => [row.id, row])),
-  };
+  const answer = rowsOfAnswer[0]!;
+  const rows = rowsOf(answer);
+  const others = new Set([...listIn<string>(answer.ids), ...listIn<string>(answer.absent)]);
+  const taken = new Set(named.flatMap(({ id }) => (others.has(id) ? [] : [id])));
+  const missing = new Set(listIn<string>(answer.missing));
+  const wanted = named.filter(({ id }) => missing.has(id));
+  for (const { id, limit } of await makeLimits(execute, wanted)) rows.set(id, newRow(limit));
+  const rooms = new Map<string, Room>();
+  for (const { id, limit } of named) {
+    const row = rows.get(id);
+    if (row) rooms.set(id, { running: row.running, most: limit.running!, waiting: row.waiting });
+  }
+  await lookForLines(execute, rooms);
+  return { rooms, rows, taken };
 }
+
+/** Where there is room although somebody waits, he may have left already: then nobody has to join a line. */
+async function lookForLines(execute: Execute, rooms: ReadonlyMap<string, Room>): Promise<void> {
+  const open = [...rooms].filter(([, room]) => couldAdmit(room));
+  if (open.length === 0) return;
+  const lines = await execute<{ id: string }>(sql.lines_of({ ids: uuidArray(open.map(([id]) => id)) }));
+  const inUse = new Set(lines.map(({ id }) => id));
+  for (const [id, room] of open) room.waiting = inUse.has(id);
+}
+
+/** Without those that have a rate. */
+function rowsOf(answer: LimitsAnswer): Map<string, LockedRow> {
+  const [counted, mosts] = [listIn<number>(answer.counted), listIn<number>(answer.mosts)];
+  const givenBack = listIn<number>(answer.given_back);
+  const marked = (list: string | null): ReadonlySet<string> => new Set(listIn<string>(list));
+  const [rated, waiting, named] = [marked(answer.rated), marked(answer.waiting), marked(answer.named)];
+  const rows = new Map<string, LockedRow>();
+  listIn<string>(answer.ids).forEach((id, n) => {
+    if (rated.has(id)) return;
+    const numbers = { running: counted[n]! - givenBack[n]!, counted: counted[n]!, most: mosts[n]! };
+    rows.set(id, { ...numbers, waiting: waiting.has(id), named: named.has(id) });
+  });
+  return rows;
+}
+
+async function makeLimits(execute: Execute, wanted: readonly NamedLimit[]): Promise<NamedLimit[]> {
+  if (wanted.length === 0) return [];
+  const made = await execute<{ id: string }>(
+    sql.make_limits({
+      ids: uuidArray(wanted.map(({ id }) => id)),
+      tenants: textArray(wanted.map(({ job }) => job.tenant)),
+      queues: textArray(wanted.map(({ job }) => job.spec.queue)),
+      keys: textArray(wanted.map(({ limit }) => limit.key)),
+      mosts: int4Array(wanted.map(({ limit }) => limit.running!)),
+    }),
+  );
+  const ids = new Set(made.map(({ id }) => id));
+  return wanted.filter(({ id }) => ids.has(id));
+}
+
+const newRow = ({ running }: LimitInput): LockedRow => ({
+  ...{ running: 0, counted: 0, most: running!, waiting: false, named: true },
+});
 
 /**
  * Where a limit is always full, most creates change nothing: their jobs join its line. Which job is the newest need not

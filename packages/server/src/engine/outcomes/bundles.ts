@@ -11,6 +11,7 @@ import { unbundle, type Bundled } from '../leases/unbundle.js';
 import { announceAdmitted, type AdmittedJobs } from '../shared/admitted-jobs.js';
 import type { Counters } from '../shared/counters.js';
 import type { Hub } from '../shared/hub.js';
+import { limitIdsOf } from '../shared/limit-id.js';
 import { COMPLETED } from './after-commit.js';
 
 /**
@@ -43,6 +44,8 @@ interface BundleRow {
   readonly watched: number;
   /** In JSON, of jobs that may have limits: limits where somebody may be let in now. */
   readonly looks?: string | null;
+  /** In JSON: limits whose line has run out. */
+  readonly ran_out?: string | null;
   /** In JSON: jobs that took over the room of these. */
   readonly admitted?: string | null;
 }
@@ -68,19 +71,20 @@ export class BundleSettler {
     emptied: readonly string[],
     moves: readonly MarkMove[],
   ): Promise<WasCompleted[]> {
-    const limited = bundles.some(({ jobs }) => jobs.some(({ id }) => isLimitedId(id)));
-    const statement = limited ? sql.settle_bundled_limited : sql.settle_bundled;
+    const columns = {
+      emptied_tokens: uuidArray(emptied),
+      ...bundleColumns(bundles),
+      ...memberColumns(bundles),
+      ...markColumns(moves),
+    };
+    const left = roomLeft(bundles);
     const rows = await this.db.run<BundleRow>(
-      statement({
-        emptied_tokens: uuidArray(emptied),
-        ...bundleColumns(bundles),
-        ...memberColumns(bundles),
-        ...markColumns(moves),
-      }),
+      left === null ? sql.settle_bundled(columns) : sql.settle_bundled_limited({ ...columns, ...left }),
     );
     const [first] = rows;
     if (first && first.watched > 0) this.hub.announceEvents();
-    if (first?.looks) this.hub.announceLimits({ limits: listIn<string>(first.looks), slept: false });
+    const looks = { limits: listIn<string>(first?.looks), soon: listIn<string>(first?.ran_out) };
+    this.hub.announceLimits({ ...looks, slept: false });
     announceAdmitted(this.hub, this.counters.metrics, listIn<AdmittedJobs>(first?.admitted));
     const byNumber = new Map(rows.map((row) => [row.n, row]));
     return bundles.map((bundle, index) => this.#countCompleted(bundle, byNumber.get(index + 1)));
@@ -142,6 +146,23 @@ function memberColumns(bundles: readonly BundleCompletions[]) {
     member_positions: int4Array(places),
     member_results: jsonArray(texts),
   };
+}
+
+/** Which members leave which limits, as they were claimed; null if none does. */
+function roomLeft(bundles: readonly BundleCompletions[]) {
+  const [numbers, places, limits]: [number[], number[], string[]] = [[], [], []];
+  bundles.forEach(({ tenant, jobs, positions }, index) => {
+    jobs.forEach(({ id, queue_name: queue, config }, n) => {
+      if (!isLimitedId(id)) return;
+      for (const limit of limitIdsOf(tenant, queue, config) ?? []) {
+        numbers.push(index + 1);
+        places.push(positions[n]!);
+        limits.push(limit);
+      }
+    });
+  });
+  if (limits.length === 0) return null;
+  return { left_bundles: int4Array(numbers), left_positions: int4Array(places), left_limits: uuidArray(limits) };
 }
 
 function maskOf({ size, positions }: BundleCompletions): string {

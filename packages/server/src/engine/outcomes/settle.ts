@@ -70,6 +70,8 @@ interface CompletedRow {
   readonly watched: number;
   /** In JSON: limits where somebody may be let in now. */
   readonly looks?: string | null;
+  /** In JSON: limits whose line has run out. */
+  readonly ran_out?: string | null;
   /** In JSON: jobs that took over the room of these. */
   readonly admitted?: string | null;
   /** In JSON: parents that have nothing to wait for any more. */
@@ -162,8 +164,8 @@ export class Settler {
 
   async #complete(items: readonly Completion[], statement: Statement): Promise<boolean[]> {
     const rows = await this.db.run<CompletedRow>(statement);
-    for (const { looks, admitted, parents } of rows) {
-      this.hub.announceLimits({ limits: listIn<string>(looks), slept: false });
+    for (const { looks, ran_out: ranOut, admitted, parents } of rows) {
+      this.hub.announceLimits({ limits: listIn<string>(looks), soon: listIn<string>(ranOut), slept: false });
       announceAdmitted(this.hub, this.counters.metrics, listIn<AdmittedJobs>(admitted));
       this.hub.announceParents(listIn<string>(parents));
     }

@@ -33,8 +33,8 @@ export interface LimitNews {
   readonly limits: readonly string[];
   /** A job with limits was put to sleep until it is due. */
   readonly slept: boolean;
-  /** Limits in whose line somebody waits who found nobody there. */
-  readonly joined?: readonly string[];
+  /** Limits to look at in a moment: somebody has joined an empty line, or the last of a line has left it. */
+  readonly soon?: readonly string[];
 }
 
 /** Ids of jobs all of whose awaited children have ended, in the process that ended the last one. */
@@ -125,7 +125,7 @@ export class Hub {
   }
 
   announceLimits(news: LimitNews): void {
-    if (news.limits.length === 0 && !news.slept && !news.joined?.length) return;
+    if (news.limits.length === 0 && !news.slept && !news.soon?.length) return;
     for (const listener of this.#limits) listener(news);
   }
 

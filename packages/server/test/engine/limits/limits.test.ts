@@ -84,6 +84,22 @@ describe('limits by key', async () => {
     await finish(queue, waiting);
   });
 
+  it('lets a job into its queue as it is created where a line has run out, before anybody has looked', async () => {
+    const { queue, held, waiting } = await oneOfTwo();
+    await complete(worker, held);
+    await finish(queue, waiting);
+    await database.query('UPDATE millrace.limits SET waiting = true WHERE queue = $1', [queue]);
+    const id = await createJob(a, queue, of('k', 1));
+    // Whoever looks later moves it in a transaction of his own.
+    const rows = await database.query<{ same: boolean }>(
+      `SELECT r.xmin = j.xmin AS same FROM millrace.ready r JOIN millrace.jobs j ON j.tenant = r.tenant AND j.id = r.id
+       WHERE r.id = $1 AND r.waits_for IS NULL`,
+      [id],
+    );
+    expect(rows).toEqual([{ same: true }]);
+    await finish(queue, id);
+  });
+
   it('says how many of a key run, of which none do once they have ended', async () => {
     const queue = newQueue();
     await createJob(a, queue, of('k', 2));
