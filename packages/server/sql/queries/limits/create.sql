@@ -22,7 +22,9 @@ RETURNING job_id;
 -- the others the answer says what they are like, in one row with an array in JSON per column: the numbers of their rows
 -- (`counted`) and of their notes (`given_back`), and which have somebody in line, a rate, a note about a job (`named`).
 -- `absent`: those that are not held; `missing`: those of them that do not exist.
-WITH asked AS MATERIALIZED (
+WITH clock AS MATERIALIZED (
+  SELECT millrace.id_prefix(now()) AS prefix
+), asked AS MATERIALIZED (
   SELECT * FROM unnest(:ids::uuid[], :mosts::int[], :counts::int[], :newest_suffixes::text[])
     AS asked (id, most, jobs, newest)
 ), locked AS MATERIALIZED (
@@ -48,7 +50,7 @@ WITH asked AS MATERIALIZED (
 ), kept AS (
   UPDATE millrace.limits l
   SET running = held.running - held.given_back + held.jobs,
-      newest = (millrace.id_prefix(now()) || right(held.newest, 16))::uuid
+      newest = ((SELECT prefix FROM clock) || right(held.newest, 16))::uuid
   FROM held WHERE l.id = ANY (ARRAY(SELECT id FROM held WHERE taken)) AND l.id = held.id AND held.taken
 ), rest AS (
   SELECT * FROM held WHERE taken IS NOT TRUE
