@@ -223,8 +223,8 @@ SELECT n, taken::text, extract(epoch FROM now() - started_at)::float8 AS run_sec
 
 -- name: cancel_waiting
 -- Cancels jobs in `ready`; `settle` cancels running ones. A row is still at the ctid where it was seen, or it is gone;
--- or, where tenants take turns, it has been put into their line, or out of it, since. Then it may be missed, like one
--- that has just been claimed: the caller looks again.
+-- or it has been put into a line, or out of it, since. Then it may be missed, like one that has just been claimed: the
+-- caller looks again.
 WITH gone AS (
 -- include: waiting_to_cancel
 ), ended AS (
