@@ -17,7 +17,7 @@ const KEYS = 1_000;
 export const LIMITED = {
   none: 'no limits',
   roomy: '1,000 keys, never full',
-  full: '1,000 keys with running: 1, always full',
+  full: '1,000 keys with running: 1',
 } as const;
 const LIMITS: Readonly<Record<keyof typeof LIMITED, LimitsOf | null>> = {
   none: null,

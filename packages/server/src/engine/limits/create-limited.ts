@@ -214,7 +214,7 @@ const hasSameNumbers = (before: NamedLimit | undefined, { running }: LimitInput)
 async function takeLimits(execute: Execute, all: readonly NamedLimit[]): Promise<HeldLimits> {
   const named = all.filter(({ limit }) => typeof limit.running === 'number' && !limit.rate);
   if (named.length === 0) return NO_LIMITS;
-  const rowsOfAnswer = await execute<LimitsAnswer>(
+  const [answer] = await execute<LimitsAnswer>(
     sql.take_limits({
       ids: uuidArray(named.map(({ id }) => id)),
       mosts: int4Array(named.map(({ limit }) => limit.running!)),
@@ -222,7 +222,7 @@ async function takeLimits(execute: Execute, all: readonly NamedLimit[]): Promise
       newest_suffixes: textArray(named.map(({ job }) => job.suffix)),
     }),
   );
-  const answer = rowsOfAnswer[0]!;
+  if (answer === undefined) return NO_LIMITS;
   const rows = rowsOf(answer);
   const others = new Set([...listIn<string>(answer.ids), ...listIn<string>(answer.absent)]);
   const taken = new Set(named.flatMap(({ id }) => (others.has(id) ? [] : [id])));
