@@ -13,7 +13,7 @@ import { until } from './support/until.js';
 
 /** The oldest version that the documents promise, on both sides; all other tests run on the newest. */
 const postgres = await useOldestPostgres();
-const [own, application] = [await postgres.createDatabase('own'), await postgres.createDatabase('application')];
+const [own, application] = [await postgres.createDatabase(), await postgres.createDatabase()];
 await migrate(own.url);
 const server = await startTestServer({ database: own, config: { mode: 'api' } });
 afterAll(async () => {

