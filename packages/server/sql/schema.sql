@@ -1118,6 +1118,12 @@ CREATE TABLE millrace.audit (
   CONSTRAINT audit_pkey PRIMARY KEY (at, id)
 );
 
+CREATE TABLE millrace.limit_returns (
+  tenant text COLLATE "C" NOT NULL,
+  limit_ids uuid[] NOT NULL,
+  counts integer[] NOT NULL
+) WITH (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=200, autovacuum_vacuum_cost_delay=0);
+
 CREATE INDEX tenants_by_bucket ON millrace.tenants USING btree (bucket);
 
 CREATE INDEX jobs_by_queue ON millrace.jobs USING btree (tenant, queue, id) WHERE (queue IS NOT NULL);
@@ -1340,6 +1346,16 @@ CREATE VIEW millrace.queue_marks AS
     p.operator AS paused_by
    FROM (millrace.queues q
      LEFT JOIN millrace.pauses p ON (((p.queue = q.queue) AND (p.at = q.paused_at))));
+
+CREATE VIEW millrace.given_back AS
+ SELECT n.limit_id,
+    n.given_back AS n
+   FROM millrace.limit_notes n
+UNION ALL
+ SELECT each.id AS limit_id,
+    each.n
+   FROM millrace.limit_returns r,
+    LATERAL UNNEST(r.limit_ids, r.counts) each(id, n);
 
 CREATE TRIGGER complete_dead_letter BEFORE INSERT ON millrace.dead_letters FOR EACH ROW EXECUTE FUNCTION millrace.complete_dead_letter();
 

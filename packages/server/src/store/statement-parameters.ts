@@ -455,6 +455,7 @@ export interface StatementParameters {
       'tenants' | 'ids' | 'places' | 'lines' | 'limit_ids' | 'running' | 'mosts' | 'newest' | 'waiting' | 'looks';
     wake_sleepers: 'max_jobs' | 'after' | 'max_notes';
     count_in: 'after' | 'max_notes' | 'all';
+    gather_returns: 'max_returns';
     drop_unused: 'after' | 'max_limits';
     keep_rates:
       | 'ids'
@@ -472,8 +473,8 @@ export interface StatementParameters {
   };
   'limits/create.sql': {
     take_keys: 'lasts' | 'tenants' | 'keys' | 'suffixes' | 'digests';
-    take_limits: 'ids' | 'mosts' | 'counts' | 'newest_suffixes';
-    lines_of: 'ids';
+    take_limits: 'ids' | 'mosts' | 'counts';
+    let_in: 'ids' | 'rooms';
     make_limits: 'ids' | 'tenants' | 'queues' | 'keys' | 'mosts';
     create_limited:
       | 'tenants'

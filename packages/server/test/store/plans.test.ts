@@ -27,9 +27,12 @@ const MEANT: Readonly<Record<string, readonly string[]>> = {
   expire_waiting: FOLLOWED,
   // What ended in the last minutes.
   forget_ends: ['recent_ends', 'recent_ends_pkey', ...FOLLOWED],
+  // What settlements have returned since the last sweep, two hundred at a time.
+  gather_returns: ['limit_returns'],
   // What nobody has taken up yet, a thousand at a time, and whether there is any limit.
   wake_sleepers: [
     ...[
+      'limit_returns',
       'limit_notes',
       'limit_notes_by_limit',
       'limit_notes_to_act_on',
@@ -96,6 +99,7 @@ const FILL = `
   INSERT INTO millrace.ready (scheduled_at, priority, retry_count, delivery_count, id, tenant, queue) SELECT at, n % 3, 0, 0, id, 't', 'q' FROM made;
   INSERT INTO millrace.limits (most, id, tenant, queue, key) SELECT 1, id, 't', 'q', n::text FROM made;
   INSERT INTO millrace.limit_notes (given_back, limit_id) SELECT 0, id FROM made;
+  INSERT INTO millrace.limit_returns SELECT 't', ARRAY[id], '{1}' FROM made;
   INSERT INTO millrace.unique_keys (id, job_id, tenant) SELECT id, id, 't' FROM made;
   INSERT INTO millrace.leases (locked_until, started_at, retry_count, delivery_count, id, token, tenant) SELECT at, at, 0, 1, id, id, 't' FROM made;
   INSERT INTO millrace.bundles (locked_until, started_at, first_id, last_id, token, tenant, queue, open, taken, ids)

@@ -189,7 +189,7 @@ SELECT (SELECT json_agg(DISTINCT limit_id) FROM noted)::text AS looks,
 -- Jobs with limits that have fallen due join the line of their first limit. Returns the limits to look at (those, and
 -- :max_notes about which there are notes to act on, after :after; `noted_last`: where to go on, null if that was all),
 -- how long it is until the next one falls due, whether limits are used at
--- all, whether jobs have expired, and whether there are any notes, unique jobs, and queues with settings.
+-- all, whether jobs have expired, and whether there are any returns, notes, unique jobs, and queues with settings.
 WITH due AS MATERIALIZED (
   SELECT r.ctid AS at FROM millrace.ready r
   WHERE NOT r.later AND r.waits_for IS NULL AND r.scheduled_at <= now()
@@ -224,6 +224,7 @@ SELECT (SELECT count(*) FROM gone)::int AS woken, (SELECT json_agg(DISTINCT limi
        (SELECT extract(epoch FROM scheduled_at - now()) * 1000 FROM next)::float8 AS next_ms,
        (SELECT EXISTS (SELECT FROM millrace.limits)) OR (SELECT EXISTS (SELECT FROM next)) AS in_use,
        (SELECT true FROM millrace.ready r WHERE r.expires_at <= now() ORDER BY r.expires_at LIMIT 1) IS TRUE AS expired,
+       EXISTS (SELECT FROM millrace.limit_returns) AS returns_left,
        EXISTS (SELECT FROM millrace.limit_notes) AS notes_left,
        EXISTS (SELECT FROM millrace.unique_keys) AS unique_used,
        EXISTS (SELECT FROM millrace.queue_limits) AS queues_limited;
@@ -252,6 +253,24 @@ WITH walked AS MATERIALIZED (
 )
 SELECT (SELECT json_agg(id) FROM kept WHERE waiting)::text AS looks,
        (SELECT max(limit_id::text) FROM walked HAVING count(*) = :max_notes::int) AS last;
+
+-- name: gather_returns
+-- Makes quiet notes of what :max_returns settlements returned: one for each limit, however many of them it was in. No
+-- limit is locked for that: creates would find it held, and their jobs would join its line. `taken`: how many
+-- settlements.
+WITH taken AS (
+  DELETE FROM millrace.limit_returns
+  WHERE ctid = ANY (ARRAY(
+    SELECT r.ctid FROM millrace.limit_returns r LIMIT :max_returns::int FOR UPDATE SKIP LOCKED
+  ))
+  RETURNING limit_ids, counts
+), told AS (
+  SELECT each.id, sum(each.n)::int AS n FROM taken, unnest(taken.limit_ids, taken.counts) AS each (id, n)
+  GROUP BY each.id
+), noted AS (
+  INSERT INTO millrace.limit_notes (given_back, limit_id, quiet) SELECT n, id, true FROM told
+)
+SELECT count(*)::int AS taken FROM taken;
 
 -- name: drop_unused
 -- Limits that nobody uses any more, :max_limits of those after :after. A limit with notes or with somebody in its line

@@ -18,16 +18,12 @@ RETURNING job_id;
 -- whoever looks at lines.
 --
 -- Where there is room for all the jobs that name a limit (:counts), nobody is in its line, and its numbers stay as they
--- are, that is all there is to decide, and they take their room here. A count of zero says that there is more to it. Of
--- the others the answer says what they are like, in one row with an array in JSON per column: the numbers of their rows
--- (`counted`) and of their notes (`given_back`), and which have somebody in line, a rate, a note about a job (`named`).
--- `absent`: those that are not held; `missing`: those of them that do not exist.
-WITH clock AS MATERIALIZED (
-  SELECT millrace.id_prefix(now()) AS prefix
-), asked AS MATERIALIZED (
-  SELECT * FROM unnest(:ids::uuid[], :mosts::int[], :counts::int[], :newest_suffixes::text[])
-    AS asked (id, most, jobs, newest)
-), locked AS MATERIALIZED (
+-- are, that is all there is to decide, and they take their room here. Which job is the newest need not be kept then:
+-- its numbers are those of the row. A count of zero says that there is more to it. Of the others the answer says what
+-- they are like, in one row with an array in JSON per column: the numbers of their rows (`counted`) and of their notes
+-- (`given_back`), and which have somebody in line, a rate, a note about a job (`named`). `absent`: those that are not
+-- held; `missing`: those of them that do not exist.
+WITH locked AS MATERIALIZED (
   SELECT l.id, l.running, l.most, l.waiting, l.rate_count IS NOT NULL AS rated FROM millrace.limits l
   WHERE l.id = ANY (:ids::uuid[]) ORDER BY l.id FOR NO KEY UPDATE SKIP LOCKED
 ), note AS (
@@ -38,22 +34,19 @@ WITH clock AS MATERIALIZED (
   SELECT limit_id, sum(given_back)::int AS given_back FROM note GROUP BY limit_id
 ), named AS MATERIALIZED (
   SELECT DISTINCT n.limit_id FROM millrace.limit_notes n
-  WHERE n.limit_id = ANY (ARRAY(SELECT id FROM locked)) AND n.job_id IS NOT NULL
-), held AS MATERIALIZED (
-  SELECT locked.*, coalesce(told.given_back, 0) AS given_back, named.limit_id IS NOT NULL AS named, asked.jobs,
-         asked.newest,
-         asked.jobs > 0 AND NOT locked.rated AND NOT locked.waiting AND named.limit_id IS NULL
-           AND locked.most = asked.most AND locked.running - coalesce(told.given_back, 0) + asked.jobs <= asked.most
-           AS taken
-  FROM locked JOIN asked ON asked.id = locked.id
-  LEFT JOIN told ON told.limit_id = locked.id LEFT JOIN named ON named.limit_id = locked.id
+  WHERE n.limit_id = ANY (ARRAY(SELECT id FROM locked)) AND n.quiet IS NOT TRUE AND n.job_id IS NOT NULL
 ), kept AS (
-  UPDATE millrace.limits l
-  SET running = held.running - held.given_back + held.jobs,
-      newest = ((SELECT prefix FROM clock) || right(held.newest, 16))::uuid
-  FROM held WHERE l.id = ANY (ARRAY(SELECT id FROM held WHERE taken)) AND l.id = held.id AND held.taken
+  UPDATE millrace.limits l SET running = l.running - coalesce(told.given_back, 0) + asked.jobs
+  FROM unnest(:ids::uuid[], :mosts::int[], :counts::int[]) AS asked (id, most, jobs)
+  LEFT JOIN told ON told.limit_id = asked.id
+  WHERE l.id = ANY (ARRAY(SELECT id FROM locked)) AND l.id = asked.id
+    AND asked.jobs > 0 AND l.rate_count IS NULL AND NOT l.waiting AND l.id <> ALL (ARRAY(SELECT limit_id FROM named))
+    AND l.most = asked.most AND l.running - coalesce(told.given_back, 0) + asked.jobs <= asked.most
+  RETURNING l.id
 ), rest AS (
-  SELECT * FROM held WHERE taken IS NOT TRUE
+  SELECT locked.*, coalesce(told.given_back, 0) AS given_back, named.limit_id IS NOT NULL AS named
+  FROM locked LEFT JOIN told ON told.limit_id = locked.id LEFT JOIN named ON named.limit_id = locked.id
+  WHERE (SELECT count(*) FROM kept) < (SELECT count(*) FROM locked) AND locked.id NOT IN (SELECT id FROM kept)
 )
 SELECT json_agg(id)::text AS ids, json_agg(running)::text AS counted, json_agg(most)::text AS mosts,
        json_agg(given_back)::text AS given_back, (json_agg(id) FILTER (WHERE rated))::text AS rated,
@@ -61,7 +54,7 @@ SELECT json_agg(id)::text AS ids, json_agg(running)::text AS counted, json_agg(m
        away.absent::text, away.missing::text
 FROM (
   SELECT json_agg(asked.id) AS absent, json_agg(asked.id) FILTER (WHERE l.found IS NULL) AS missing
-  FROM asked LEFT JOIN locked ON locked.id = asked.id
+  FROM unnest(:ids::uuid[]) AS asked (id) LEFT JOIN locked ON locked.id = asked.id
   LEFT JOIN LATERAL (
     SELECT true AS found FROM millrace.limits l WHERE l.id = asked.id OFFSET 0
   ) AS l ON true
@@ -69,12 +62,21 @@ FROM (
 ) AS away LEFT JOIN rest ON true
 GROUP BY away.absent::text, away.missing::text;
 
--- name: lines_of
--- Of limits that this transaction holds, those with somebody in line. The row may say so long after the last one has
--- left. A statement after the one that took the lock: whoever joined the line before that is seen.
-SELECT asked.id FROM unnest(:ids::uuid[]) AS asked (id), LATERAL (
-  SELECT true AS found FROM millrace.ready r WHERE r.waits_for = asked.id LIMIT 1
-) AS first;
+-- name: let_in
+-- Lets in those who wait at limits that this transaction holds, where there is room (:rooms: for how many). A statement
+-- after the one that took the lock: whoever joined a line before that is seen. `lines`, in JSON: how many came in, and
+-- whether anybody is left. The row of a limit may say so long after the last one has left.
+WITH open AS MATERIALIZED (
+  SELECT * FROM unnest(:ids::uuid[], :rooms::int[]) AS open (id, n)
+-- include: let_in_heads
+)
+SELECT (
+  SELECT json_agg(json_build_array(open.id, coalesce(taken.n, 0), (
+    SELECT count(*) FROM (SELECT FROM millrace.ready r WHERE r.waits_for = open.id LIMIT open.n + 1) AS waiting
+  ) > coalesce(taken.n, 0))) FROM open LEFT JOIN taken ON taken.id = open.id
+)::text AS lines,
+-- include: admitted_in_json
+AS admitted;
 
 -- name: make_limits
 -- Makes limits that did not exist. Returns those that nobody else has made meanwhile: they are ours.

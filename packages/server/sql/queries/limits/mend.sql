@@ -5,7 +5,7 @@
 -- Limits after :after that do not count what holds room, as far as indexes tell, :max_limits at most. Only candidates.
 SELECT l.id
 FROM millrace.limits l
-LEFT JOIN (SELECT n.limit_id, sum(n.given_back) AS n FROM millrace.limit_notes n GROUP BY n.limit_id) AS note
+LEFT JOIN (SELECT g.limit_id, sum(g.n) AS n FROM millrace.given_back g GROUP BY g.limit_id) AS note
   ON note.limit_id = l.id
 LEFT JOIN (
   SELECT each.id, count(*) AS n FROM (
@@ -45,7 +45,7 @@ WITH holder AS MATERIALIZED (
   SELECT asked.id, (
     SELECT count(*) FROM holder, unnest(holder.limits) AS each (id) WHERE each.id = asked.id
   ) + (
-    SELECT coalesce(sum(n.given_back), 0) FROM millrace.limit_notes n WHERE n.limit_id = asked.id
+    SELECT coalesce(sum(g.n), 0) FROM millrace.given_back g WHERE g.limit_id = asked.id
   ) AS n
   FROM unnest(:ids::uuid[]) AS asked (id)
 ), mended AS (

@@ -125,5 +125,10 @@ LATERAL (
 -- fragment: noted_of_l
 -- What was given back, and is not counted in yet.
 LATERAL (
-  SELECT coalesce(sum(n.given_back), 0)::int AS given_back FROM millrace.limit_notes n WHERE n.limit_id = l.id
+  SELECT (coalesce(by_note.n, 0) + coalesce(by_row.n, 0))::int AS given_back FROM (
+    SELECT sum(n.given_back) AS n FROM millrace.limit_notes n WHERE n.limit_id = l.id
+  ) AS by_note, (
+    SELECT sum(r.counts[array_position(r.limit_ids, l.id)]) AS n FROM millrace.limit_returns r
+    WHERE r.tenant = l.tenant AND l.id = ANY (r.limit_ids)
+  ) AS by_row
 ) AS noted

@@ -427,9 +427,13 @@ FROM held LEFT JOIN again ON again.id = held.id LEFT JOIN buried ON buried.job_i
 -- to be counted: the limit is not locked, and whoever holds it finds these jobs gone, as if they had been cancelled. A
 -- job that needs another limit as well is left to a look, and so is every limit with a rate, or with more running than
 -- may (it was lowered), or about which there is a note of a job that says other numbers than its row (`outdated`).
--- `freed`: the room that nobody took over; where the line has run out (`ran_out`) the next create may take it.
+-- `freed`: the room that nobody took over. Where the line has run out (`ran_out`) the next create may take it: the note
+-- is quiet there, as where nobody waits. Where no more than half of much room is taken (`ample`), it can wait for a
+-- sweep, and all of it is returned in one row.
 ), line AS MATERIALIZED (
-  SELECT leaving.id, leaving.n, l.waiting, l.most,
+  SELECT leaving.id, leaving.n, l.waiting, l.most, l.tenant,
+         coalesce(NOT l.waiting AND l.most >= 100 AND l.running * 2 <= l.most AND l.rate_count IS NULL
+                  AND l.tokens IS NULL, false) AS ample,
          coalesce(l.waiting AND l.running <= l.most AND l.rate_count IS NULL AND l.tokens IS NULL, false) AS passes
   FROM leaving LEFT JOIN (
     SELECT * FROM millrace.limits l WHERE l.id = ANY (ARRAY(SELECT id FROM leaving)) OFFSET 0
@@ -443,40 +447,30 @@ FROM held LEFT JOIN again ON again.id = held.id LEFT JOIN buried ON buried.job_i
   ) AS j, LATERAL json_array_elements(j.config -> 'limits') WITH ORDINALITY AS each (value, place)
   WHERE j.limits[each.place] = n.limit_id
     AND ((each.value ->> 'running')::int IS DISTINCT FROM line.most OR json_typeof(each.value -> 'rate') = 'object')
-), head AS MATERIALIZED (
-  SELECT line.id, first.at, cardinality(first.limits) = 1 AS alone FROM line, LATERAL (
-    SELECT r.ctid AS at, r.limits FROM millrace.ready r
-    WHERE r.waits_for = line.id ORDER BY r.priority DESC, r.scheduled_at, r.id LIMIT line.n
-    FOR UPDATE SKIP LOCKED
-  ) AS first
-  WHERE line.passes AND line.id <> ALL (ARRAY(SELECT id FROM outdated))
-), successor AS (
-  UPDATE millrace.ready r SET later = NULL, waits_for = NULL
-  WHERE r.ctid = ANY (ARRAY(SELECT at FROM head WHERE alone))
-  RETURNING r.scheduled_at, r.priority, r.queue
+), open AS MATERIALIZED (
+  SELECT line.id, line.n FROM line WHERE line.passes AND line.id <> ALL (ARRAY(SELECT id FROM outdated))
+-- include: let_in_heads
 ), freed AS MATERIALIZED (
-  SELECT line.id, line.n - coalesce(taken.n, 0) AS n, CASE WHEN NOT line.waiting THEN true END AS quiet,
-         line.passes AND line.id <> ALL (ARRAY(SELECT id FROM outdated)) AND coalesce(taken.all_alone, true) AS ran_out
-  FROM line LEFT JOIN (
-    SELECT id, count(*) FILTER (WHERE alone)::int AS n, bool_and(alone) AS all_alone FROM head GROUP BY id
-  ) AS taken ON taken.id = line.id
-  WHERE line.n > coalesce(taken.n, 0)
+  SELECT given.id, given.n, given.ample, given.tenant, given.ran_out, CASE WHEN given.ran_out OR NOT given.waiting THEN true END AS quiet
+  FROM (
+    SELECT line.id, line.waiting, line.ample, line.tenant, line.n - coalesce(taken.n, 0) AS n,
+           open.id IS NOT NULL AND coalesce(taken.all_alone, true) AS ran_out
+    FROM line LEFT JOIN open ON open.id = line.id LEFT JOIN taken ON taken.id = line.id
+  ) AS given
+  WHERE given.n > 0
+), returned AS (
+  INSERT INTO millrace.limit_returns (tenant, limit_ids, counts)
+  SELECT tenant, array_agg(id), array_agg(n) FROM freed WHERE ample GROUP BY tenant
 ), noted AS (
-  INSERT INTO millrace.limit_notes (given_back, limit_id, quiet) SELECT n, id, quiet FROM freed
+  INSERT INTO millrace.limit_notes (given_back, limit_id, quiet) SELECT n, id, quiet FROM freed WHERE NOT ample
 
 -- fragment: looks_in_json
 -- Limits to look at.
-  (SELECT json_agg(id) FROM freed WHERE quiet IS NULL AND NOT ran_out)::text
+  (SELECT json_agg(id) FROM freed WHERE quiet IS NULL)::text
 
 -- fragment: ran_out_in_json
 -- Those to look at in a moment: nobody was left in their line, unless somebody is just joining it.
   (SELECT json_agg(id) FROM freed WHERE ran_out)::text
-
--- fragment: admitted_in_json
-  (SELECT json_agg(json_build_array(of_queue.queue, of_queue.priority, of_queue.n, of_queue.since)) FROM (
-     SELECT queue, priority, count(*)::int AS n, (extract(epoch FROM min(scheduled_at)) * 1000)::float8 AS since
-     FROM successor GROUP BY queue, priority
-   ) AS of_queue)::text
 
 -- fragment: note_given_back
 -- No limit is locked here, or waited for: whoever holds it next counts in what its notes say. Where nobody is in its

@@ -160,12 +160,11 @@ FROM millrace.crons c WHERE c.enabled AND c.next_run_at IS NULL;
 
 -- name: limit_counts_what_holds_room
 -- Room is taken and given back in the transactions that admit jobs and end their attempts, so in any snapshot a limit
--- counts exactly the jobs that hold it. What was given back while somebody else had the limit locked is still in a
--- note.
+-- counts exactly the jobs that hold it, apart from what was given back and is not counted in yet.
 SELECT l.tenant || '/' || l.queue || '/' || l.key AS subject,
        format('counts %s running, but %s hold room', l.running - coalesce(note.n, 0), coalesce(holds.n, 0)) AS finding
 FROM millrace.limits l
-LEFT JOIN (SELECT limit_id, sum(given_back) AS n FROM millrace.limit_notes GROUP BY limit_id) AS note
+LEFT JOIN (SELECT limit_id, sum(n) AS n FROM millrace.given_back GROUP BY limit_id) AS note
   ON note.limit_id = l.id
 LEFT JOIN (
   SELECT each.id, count(*) AS n
@@ -182,15 +181,15 @@ LEFT JOIN (
 WHERE l.running - coalesce(note.n, 0) <> coalesce(holds.n, 0);
 
 -- name: waiting_job_waits_for_room
--- A job in the line of a limit is let in by whoever gives room back there, or because of a note: without either it
--- would wait for ever.
+-- A job in the line of a limit is let in by whoever gives room back there, or because of a note or a return that is
+-- not counted in yet: without any of them it would wait for ever.
 SELECT r.tenant || '/' || r.id AS subject,
        CASE WHEN l.id IS NULL THEN 'waits for a limit that does not exist'
             ELSE format('waits for %s, of which %s of %s run', l.key, l.running, l.most) END AS finding
 FROM millrace.ready r LEFT JOIN millrace.limits l ON l.id = r.waits_for
 WHERE r.waits_for = ANY (r.limits)
   AND (l.id IS NULL OR NOT l.waiting OR (l.running < coalesce(l.most, 2147483647) AND l.next_at IS NULL))
-  AND NOT EXISTS (SELECT FROM millrace.limit_notes n WHERE n.limit_id = r.waits_for);
+  AND NOT EXISTS (SELECT FROM millrace.given_back g WHERE g.limit_id = r.waits_for);
 
 -- name: waiting_job_has_a_turn
 -- A job in the line of its tenant is served while tenants take turns on its queue, or while the lines are dissolved.

@@ -6,6 +6,7 @@ import { isTaken } from '../../store/failures.js';
 import { loadStatements, type Statement } from '../../store/sql.js';
 import { createLimited, takeKeys, type CreatedLimited } from '../limits/create-limited.js';
 import { isLimited, type LimitedJob } from '../limits/limited-job.js';
+import { announceAdmitted } from '../shared/admitted-jobs.js';
 import type { Hub } from '../shared/hub.js';
 import type { Counters } from '../shared/counters.js';
 import { differs, otherKind, type Effect, type Idempotency, type KeyUse } from '../shared/idempotency.js';
@@ -228,8 +229,9 @@ export class Enqueuer {
     return jobs.some(({ spec }) => isLimited(spec)) ? this.#insertLimited(jobs) : this.#insertKeyed(jobs);
   }
 
-  #createdLimited({ written, news, watched, ids }: CreatedLimited): void {
+  #createdLimited({ written, news, letIn, watched, ids }: CreatedLimited): void {
     this.hub.announceLimits(news);
+    announceAdmitted(this.hub, this.counters.metrics, letIn);
     if (watched) this.hub.announceEvents();
     for (const { tenant, spec, isNew } of written)
       if (isNew) this.counters.created({ tenant, queue: spec.queue, task: spec.task });

@@ -3,6 +3,7 @@ import { listIn, toInstant } from '../../store/rows.js';
 import { holdInBundles, type HeldJob } from './bundle.js';
 import { markClaim } from './claim-mark.js';
 import { ClaimedJob, type OptionalFields } from './claimed-job.js';
+import { configOf } from './known-configs.js';
 import { contextKey } from './known-contexts.js';
 import type { Slots } from './slots.js';
 
@@ -61,7 +62,7 @@ export function toJobs(
 function configsIn({ configured, configs }: ClaimAnswer): ReadonlyMap<number, JobConfig> | null {
   if (configs === null) return null;
   const texts = configs.split(SEPARATOR);
-  return new Map(listIn<number>(configured).map((n, place) => [n, JSON.parse(texts[place]!) as JobConfig]));
+  return new Map(listIn<number>(configured).map((n, place) => [n, configOf(texts[place]!)]));
 }
 
 interface ContextKey {

@@ -16,8 +16,8 @@ import { dropEnded, FIRST_ID } from './unique.js';
  * commit; the look that follows is a transaction of its own. What is to be looked at is also written down (a note), so
  * that a process that dies in between loses nothing: a sweep of any process finds it.
  *
- * Invariant: nobody waits in the line of a limit that has room, unless there is a note about it. Where only a token is
- * missing, the limit says when to look next.
+ * Invariant: nobody waits in the line of a limit that has room, unless there is a note about it, or room was returned
+ * that a sweep will make notes of. Where only a token is missing, the limit says when to look next.
  */
 const sql = loadStatements('limits/admit.sql');
 
@@ -25,20 +25,22 @@ const sql = loadStatements('limits/admit.sql');
 const MAX_LIMITS = 200;
 const MAX_JOBS = 100;
 /** Others hold a limit for a few milliseconds, or for as long as it takes to write a thousand jobs. */
-const BUSY_MS = 10;
-const LONGEST_BUSY_MS = 80;
+const BUSY_MS = 20;
+const LONGEST_BUSY_MS = 160;
 /** How often a limit that somebody else holds is tried again; then the sweep takes over. */
-const MAX_TRIES = 6;
+const MAX_TRIES = 4;
 /**
  * After somebody has joined an empty line it is looked at once more: whoever gave room back meanwhile may not have seen
- * him, and left a quiet note. If that is committed even later, the sweep finds it. So is a line that has run out:
- * mostly the next create that names the limit finds that out before.
+ * him, and left a quiet note. If that is committed even later, the sweep finds it. So is a line that has run out. Mostly
+ * the next create that names the limit comes before, counts in what was given back, and lets in those who wait.
  */
 const SOON_MS = 100;
 /** When everything is looked at again after a look that failed. */
 const FAILED_MS = 1_000;
 const SWEEP_JOBS = 1_000;
 const SWEEP_NOTES = 1_000;
+/** A settlement ends hundreds of jobs. */
+const SWEEP_RETURNS = 200;
 /** How many times that many are counted in by one sweep. */
 const MAX_COUNTED = 20;
 const DROP_BATCH = 1_000;
@@ -107,6 +109,7 @@ interface SweptRow {
   readonly next_ms: number | null;
   readonly in_use: boolean;
   readonly expired: boolean;
+  readonly returns_left: boolean;
   readonly notes_left: boolean;
   readonly unique_used: boolean;
   readonly queues_limited: boolean;
@@ -126,7 +129,8 @@ export class Admitter {
     private readonly hub: Hub,
     private readonly metrics: EngineMetrics,
   ) {
-    hub.onLimits(({ limits, soon = [] }) => {
+    hub.onLimits(({ limits, done = [], soon = [] }) => {
+      for (const id of done) this.#timers.forget(id);
       this.#want(limits);
       for (const id of soon) this.#timers.set(id, SOON_MS);
     });
@@ -154,7 +158,8 @@ export class Admitter {
     this.#noteAfter = row?.noted_last ?? FIRST_ID;
     const limits = [...listIn<string>(row?.limits ?? null), ...listIn<string>(row?.noted ?? null)];
     this.#want(limits);
-    if (row?.notes_left) await this.#countIn('where somebody waits');
+    if (row?.returns_left) await this.#gatherReturns();
+    if (row?.notes_left || row?.returns_left) await this.#countIn('where somebody waits');
     return {
       woken: row?.woken ?? 0,
       nextMs: hasMore ? 0 : (row?.next_ms ?? null),
@@ -167,6 +172,7 @@ export class Admitter {
 
   /** Removes limits that nobody uses, once all that was given back is counted in: a part of them each time. */
   async dropUnused(): Promise<number> {
+    await this.#gatherReturns();
     await this.#countIn('everywhere');
     const [row] = await this.db.run<{ dropped: number; last: string | null; walked: number }>(
       sql.drop_unused({ after: this.#dropAfter, max_limits: DROP_BATCH }),
@@ -191,6 +197,14 @@ export class Admitter {
       const [row]: CountedRow[] = await this.db.run<CountedRow>(sql.count_in({ after, max_notes: SWEEP_NOTES, all }));
       this.#want(listIn<string>(row?.looks));
       after = row?.last ?? null;
+    }
+  }
+
+  /** What was returned where there is ample room is counted in like notes. */
+  async #gatherReturns(): Promise<void> {
+    for (let n = 0, taken = SWEEP_RETURNS; n < MAX_COUNTED && taken === SWEEP_RETURNS; n++) {
+      const [row] = await this.db.run<{ taken: number }>(sql.gather_returns({ max_returns: SWEEP_RETURNS }));
+      taken = row?.taken ?? 0;
     }
   }
 

@@ -6,6 +6,7 @@ import { boolArray, int4Array, int8Array, plainArray, textArray, uuidArray } fro
 import type { Execute } from '../../store/connection/database.js';
 import { listIn } from '../../store/rows.js';
 import { loadStatements } from '../../store/sql.js';
+import type { AdmittedJobs } from '../shared/admitted-jobs.js';
 import type { LimitNews } from '../shared/hub.js';
 import { limitIdsOf } from '../shared/limit-id.js';
 import { expires, type LimitedJob } from './limited-job.js';
@@ -31,6 +32,8 @@ export interface CreatedLimited {
   readonly existing: readonly boolean[];
   readonly written: readonly Written[];
   readonly news: LimitNews;
+  /** Others, whom this let into their queues. */
+  readonly letIn: readonly AdmittedJobs[];
   /** Somebody watches a job that was replaced. */
   readonly watched: boolean;
 }
@@ -75,9 +78,11 @@ interface HeldLimits {
   readonly rows: ReadonlyMap<string, LockedRow>;
   /** Those where all that name it have taken their room already. */
   readonly taken: ReadonlySet<string>;
+  /** Who waited at them, and came in. */
+  readonly letIn: readonly AdmittedJobs[];
 }
 
-const NO_LIMITS: HeldLimits = { rooms: new Map(), rows: new Map(), taken: new Set() };
+const NO_LIMITS: HeldLimits = { rooms: new Map(), rows: new Map(), taken: new Set(), letIn: [] };
 
 /** Takes the idempotency keys of jobs, and returns the suffixes of those whose key was free. */
 export async function takeKeys(
@@ -105,7 +110,7 @@ export async function createLimited(
   { areChildren = false }: { readonly areChildren?: boolean } = {},
 ): Promise<CreatedLimited> {
   const { writes, places, looks } = await resolveUnique(execute, jobs);
-  const { prefix, admitted, news, watched } = await write(execute, writes, columnsOf(writes), areChildren);
+  const { prefix, admitted, news, letIn, watched } = await write(execute, writes, columnsOf(writes), areChildren);
   const toId = idsWith(prefix);
   const ids = places.map(({ write, id }) => {
     const written = write === null ? null : writes[write]!;
@@ -123,6 +128,7 @@ export async function createLimited(
       ...{ tenant, spec, isNew: replaces === undefined, claimable: admitted[n]! },
     })),
     news: { ...news, limits: [...looks, ...news.limits] },
+    letIn,
     watched,
   };
 }
@@ -131,10 +137,13 @@ interface WrittenRows {
   readonly prefix: string;
   readonly admitted: readonly boolean[];
   readonly news: LimitNews;
+  readonly letIn: readonly AdmittedJobs[];
   readonly watched: boolean;
 }
 
-const NOTHING: WrittenRows = { prefix: '', admitted: [], news: { limits: [], slept: false }, watched: false };
+const NOTHING: WrittenRows = {
+  ...{ prefix: '', admitted: [], news: { limits: [], slept: false }, letIn: [], watched: false },
+};
 
 async function write(
   execute: Execute,
@@ -180,9 +189,10 @@ async function write(
     }),
   );
   const joined = [...rooms].flatMap(([id, { waiting }]) => (waiting && !held.rows.get(id)!.waiting ? [id] : []));
-  const news = { limits: notes.map(({ id }) => id), slept: joining.length > 0, soon: joined };
+  const looks = { limits: notes.map(({ id }) => id), done: [...rooms.keys()], soon: joined };
+  const news = { ...looks, slept: joining.length > 0 };
   const admitted = places.map((place) => place === null);
-  return { prefix: row?.prefix ?? '', admitted, news, watched: (row?.watched ?? 0) > 0 };
+  return { prefix: row?.prefix ?? '', admitted, news, letIn: held.letIn, watched: (row?.watched ?? 0) > 0 };
 }
 
 const isDueAtOnce = ({ runAt, delaySecs }: JobSpec): boolean => runAt === null && delaySecs === null;
@@ -219,7 +229,6 @@ async function takeLimits(execute: Execute, all: readonly NamedLimit[]): Promise
       ids: uuidArray(named.map(({ id }) => id)),
       mosts: int4Array(named.map(({ limit }) => limit.running!)),
       counts: int4Array(named.map(({ count }) => count)),
-      newest_suffixes: textArray(named.map(({ job }) => job.suffix)),
     }),
   );
   if (answer === undefined) return NO_LIMITS;
@@ -234,17 +243,32 @@ async function takeLimits(execute: Execute, all: readonly NamedLimit[]): Promise
     const row = rows.get(id);
     if (row) rooms.set(id, { running: row.running, most: limit.running!, waiting: row.waiting });
   }
-  await lookForLines(execute, rooms);
-  return { rooms, rows, taken };
+  return { rooms, rows, taken, letIn: await letInWaiting(execute, rooms) };
 }
 
-/** Where there is room although somebody waits, he may have left already: then nobody has to join a line. */
-async function lookForLines(execute: Execute, rooms: ReadonlyMap<string, Room>): Promise<void> {
+/** A create lets in about as many as it may create; the others are left to a look. */
+const MOST_LET_IN = 1_000;
+
+/**
+ * Where there is room although somebody waits, he comes in first; or he has left already, and nobody has to join a
+ * line. Returns who came in.
+ */
+async function letInWaiting(execute: Execute, rooms: ReadonlyMap<string, Room>): Promise<AdmittedJobs[]> {
   const open = [...rooms].filter(([, room]) => couldAdmit(room));
-  if (open.length === 0) return;
-  const lines = await execute<{ id: string }>(sql.lines_of({ ids: uuidArray(open.map(([id]) => id)) }));
-  const inUse = new Set(lines.map(({ id }) => id));
-  for (const [id, room] of open) room.waiting = inUse.has(id);
+  if (open.length === 0) return [];
+  const perLine = Math.ceil(MOST_LET_IN / open.length);
+  const [row] = await execute<{ lines: string; admitted: string | null }>(
+    sql.let_in({
+      ids: uuidArray(open.map(([id]) => id)),
+      rooms: int4Array(open.map(([, { running, most }]) => Math.min(most - running, perLine))),
+    }),
+  );
+  for (const [id, cameIn, isLeft] of listIn<[string, number, boolean]>(row?.lines)) {
+    const room = rooms.get(id)!;
+    room.running += cameIn;
+    room.waiting = isLeft;
+  }
+  return listIn<AdmittedJobs>(row?.admitted);
 }
 
 /** Without those that have a rate. */

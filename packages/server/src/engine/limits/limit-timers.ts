@@ -33,6 +33,11 @@ export class LimitTimers {
     if (at < this.#firesAt) this.#arm(at);
   }
 
+  /** It has been looked at meanwhile. */
+  forget(limit: string): void {
+    this.#dueAt.delete(limit);
+  }
+
   stop(): void {
     this.#stopped = true;
     this.#dueAt.clear();

@@ -33,6 +33,8 @@ export interface LimitNews {
   readonly limits: readonly string[];
   /** A job with limits was put to sleep until it is due. */
   readonly slept: boolean;
+  /** Limits that need not be looked at in a moment any more: a create has done what there was to do. */
+  readonly done?: readonly string[];
   /** Limits to look at in a moment: somebody has joined an empty line, or the last of a line has left it. */
   readonly soon?: readonly string[];
 }
@@ -125,7 +127,7 @@ export class Hub {
   }
 
   announceLimits(news: LimitNews): void {
-    if (news.limits.length === 0 && !news.slept && !news.soon?.length) return;
+    if (news.limits.length === 0 && !news.slept && !news.soon?.length && !news.done?.length) return;
     for (const listener of this.#limits) listener(news);
   }
 

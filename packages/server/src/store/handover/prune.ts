@@ -24,6 +24,7 @@ const LIVE = [
   'followed',
   'limit_tokens',
   'limit_notes',
+  'limit_returns',
   'limits',
 ];
 const PAGES_CLOSED = 4_096;

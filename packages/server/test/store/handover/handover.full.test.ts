@@ -34,12 +34,13 @@ async function serving(options: TestServerOptions): Promise<TestServer> {
 
 /**
  * What the command does before the copy is promoted. In the moment before, a job of each tenant was noted at a limit
- * that is not made yet.
+ * that is not made yet, and room was returned that no sweep has seen.
  */
 const close = (source: TestDatabase): Promise<unknown> =>
   source.query(`DO $$ BEGIN
     INSERT INTO millrace.limit_notes (given_back, limit_id, job_id, tenant)
     SELECT DISTINCT ON (tenant) 0, gen_random_uuid(), id, tenant FROM millrace.jobs ORDER BY tenant, id DESC;
+    INSERT INTO millrace.limit_returns SELECT DISTINCT tenant, ARRAY[gen_random_uuid()], ARRAY[1] FROM millrace.jobs;
     PERFORM millrace.close_cell(gen_random_uuid(), int4range(0, ${at}), int4range(${at}, 65536));
   END $$`);
 
