@@ -11,10 +11,13 @@ const QUEUES = ['limited', 'default'] as const;
 const [REMOTE, POOLED] = QUEUES;
 const KEYS = 8;
 const PER_KEY = 3;
-/** Half of the jobs name this one too. */
+/** A quarter of the jobs names this one too. */
 const SHARED = 'shared';
 const OF_SHARED = 10;
-/** Its number changes from job to job, up to this. */
+/** Another quarter names this one, of which mostly less than half is taken. */
+const AMPLE = 'ample';
+const OF_AMPLE = 100;
+/** And another this one. Its number changes from job to job, up to this. */
 const CHANGING = 'changing';
 const MOST_CHANGING = 4;
 const CONSUMERS = 5;
@@ -68,9 +71,9 @@ export const limits: Fault = {
     await stage.until(
       async () => {
         const kept = await database.query(
-          `SELECT l.key, l.running - coalesce(sum(n.given_back), 0) AS running
-           FROM millrace.limits l LEFT JOIN millrace.limit_notes n ON n.limit_id = l.id
-           GROUP BY l.id HAVING l.running <> coalesce(sum(n.given_back), 0) OR l.waiting`,
+          `SELECT l.key, l.running - coalesce(sum(g.n), 0) AS running
+           FROM millrace.limits l LEFT JOIN millrace.given_back g ON g.limit_id = l.id
+           GROUP BY l.id HAVING l.running <> coalesce(sum(g.n), 0) OR l.waiting`,
         );
         return kept.length === 0 || JSON.stringify(kept);
       },
@@ -104,7 +107,7 @@ function randomJob({ random }: Stage) {
   const second = [
     [{ key: SHARED, running: OF_SHARED }],
     [{ key: CHANGING, running: random.integer(1, MOST_CHANGING) }],
-    [],
+    [{ key: AMPLE, running: OF_AMPLE }],
     [],
   ][random.below(4)]!;
   const limits = random.chance(0.5) ? [key, ...second] : [...second, key];
@@ -123,6 +126,9 @@ async function consume({ stage, going }: Breakable, client: ChaosClient): Promis
     }
   }
 }
+
+/** Of keys with a number of their own. */
+const MOST_OF: Readonly<Record<string, number>> = { [SHARED]: OF_SHARED, [CHANGING]: MOST_CHANGING, [AMPLE]: OF_AMPLE };
 
 /** For moments: what is admitted keeps its room meanwhile. */
 async function pause({ stage, servers, going }: Breakable): Promise<void> {
@@ -154,7 +160,7 @@ async function watch({ stage, database, going }: Breakable): Promise<void> {
       )
       .catch(() => []);
     for (const { key, n, bundled: together } of rows) {
-      const limit = key.endsWith(SHARED) ? OF_SHARED : key.endsWith(CHANGING) ? MOST_CHANGING : PER_KEY;
+      const limit = MOST_OF[key.slice(key.indexOf('/') + 1)] ?? PER_KEY;
       if (n > limit) stage.violation(`${n} jobs of ${key} held room for ${limit}`);
       most = Math.max(most, n);
       bundled += together;

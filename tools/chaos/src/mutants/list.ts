@@ -1,6 +1,6 @@
 import { CELL_MUTANTS } from './cells.js';
 import { DURABLE_MUTANTS } from './durable.js';
-import { LIMIT_MUTANTS } from './limits.js';
+import { LIMIT_MUTANTS, ROOM_MUTANTS } from './limits.js';
 import { pause, type Mutant } from './mutant.js';
 import { SCHEDULE_MUTANTS } from './schedules.js';
 
@@ -238,4 +238,5 @@ SELECT fired_at, priority, 0, 0, job_id, tenant, queue FROM fired;
   ...SCHEDULE_MUTANTS,
   ...LIMIT_MUTANTS,
   ...CELL_MUTANTS,
+  ...ROOM_MUTANTS,
 ];
