@@ -451,7 +451,8 @@ FROM held LEFT JOIN again ON again.id = held.id LEFT JOIN buried ON buried.job_i
   SELECT line.id, line.n FROM line WHERE line.passes AND line.id <> ALL (ARRAY(SELECT id FROM outdated))
 -- include: let_in_heads
 ), freed AS MATERIALIZED (
-  SELECT given.id, given.n, given.ample, given.tenant, given.ran_out, CASE WHEN given.ran_out OR NOT given.waiting THEN true END AS quiet
+  SELECT given.id, given.n, given.ample, given.tenant, given.ran_out,
+         CASE WHEN given.ran_out OR NOT given.waiting THEN true END AS quiet
   FROM (
     SELECT line.id, line.waiting, line.ample, line.tenant, line.n - coalesce(taken.n, 0) AS n,
            open.id IS NOT NULL AND coalesce(taken.all_alone, true) AS ran_out

@@ -1,8 +1,8 @@
 import type { JobConfig } from '@millrace/contract';
 
 /**
- * Configurations of jobs that were claimed of late, by their text: most jobs have one that another had before, and
- * finding it takes a tenth of the time of making it again. Nobody changes one. If there are too many, all are forgotten.
+ * Configurations of jobs that were claimed of late, by their text: most jobs have one that another had before, and to
+ * find it takes a tenth of the time of making it again. Nobody changes one. If there are too many, all are forgotten.
  */
 const known = new Map<string, JobConfig>();
 const MOST_KNOWN = 4_096;

@@ -31,8 +31,8 @@ const LONGEST_BUSY_MS = 160;
 const MAX_TRIES = 4;
 /**
  * After somebody has joined an empty line it is looked at once more: whoever gave room back meanwhile may not have seen
- * him, and left a quiet note. If that is committed even later, the sweep finds it. So is a line that has run out. Mostly
- * the next create that names the limit comes before, counts in what was given back, and lets in those who wait.
+ * him, and left a quiet note. If that is committed even later, the sweep finds it. So is a line that has run out.
+ * Mostly the next create that names the limit comes before, counts in what was given back, and lets in those who wait.
  */
 const SOON_MS = 100;
 /** When everything is looked at again after a look that failed. */

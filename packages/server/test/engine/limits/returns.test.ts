@@ -6,7 +6,7 @@ import { until } from '../../support/until.js';
 import { startAnotherServer } from '../another-server.js';
 import { complete, createJobs, idsOf, lease, newQueue, SWEEP_OFTEN, type Leased } from '../kit.js';
 
-/** Where there is ample room, settlements return what they give back in one row. Here nobody makes notes of it at once. */
+/** Where there is ample room, settlements return it in one row. Here nobody makes notes of it until a test wants it. */
 describe('room of which there is plenty', async () => {
   const database = await cloneDatabase();
   const never = { sweepMs: 86_400_000 };
