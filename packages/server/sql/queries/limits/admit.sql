@@ -224,8 +224,7 @@ SELECT (SELECT count(*) FROM gone)::int AS woken, (SELECT json_agg(DISTINCT limi
        (SELECT extract(epoch FROM scheduled_at - now()) * 1000 FROM next)::float8 AS next_ms,
        (SELECT EXISTS (SELECT FROM millrace.limits)) OR (SELECT EXISTS (SELECT FROM next)) AS in_use,
        (SELECT true FROM millrace.ready r WHERE r.expires_at <= now() ORDER BY r.expires_at LIMIT 1) IS TRUE AS expired,
-       EXISTS (SELECT FROM millrace.limit_returns) AS returns_left,
-       EXISTS (SELECT FROM millrace.limit_notes) AS notes_left,
+       EXISTS (SELECT FROM millrace.limit_notes) OR EXISTS (SELECT FROM millrace.limit_returns) AS uncounted,
        EXISTS (SELECT FROM millrace.unique_keys) AS unique_used,
        EXISTS (SELECT FROM millrace.queue_limits) AS queues_limited;
 

@@ -7,6 +7,7 @@ import { listIn } from '../../store/rows.js';
 import { announceAdmitted, type AdmittedJobs } from '../shared/admitted-jobs.js';
 import type { EngineMetrics } from '../shared/counters.js';
 import type { Hub } from '../shared/hub.js';
+import { countIn, type Where } from './counting-in.js';
 import { LimitTimers } from './limit-timers.js';
 import { tokenBucketOf, giveBack, keepRates, type RateRow } from './rated.js';
 import { dropEnded, FIRST_ID } from './unique.js';
@@ -39,10 +40,6 @@ const SOON_MS = 100;
 const FAILED_MS = 1_000;
 const SWEEP_JOBS = 1_000;
 const SWEEP_NOTES = 1_000;
-/** A settlement ends hundreds of jobs. */
-const SWEEP_RETURNS = 200;
-/** How many times that many are counted in by one sweep. */
-const MAX_COUNTED = 20;
 const DROP_BATCH = 1_000;
 
 interface WaitingJob {
@@ -96,11 +93,6 @@ export interface SweptLimits {
   readonly queuesLimited: boolean;
 }
 
-interface CountedRow {
-  readonly looks: string | null;
-  readonly last: string | null;
-}
-
 interface SweptRow {
   readonly woken: number;
   readonly limits: string | null;
@@ -109,8 +101,7 @@ interface SweptRow {
   readonly next_ms: number | null;
   readonly in_use: boolean;
   readonly expired: boolean;
-  readonly returns_left: boolean;
-  readonly notes_left: boolean;
+  readonly uncounted: boolean;
   readonly unique_used: boolean;
   readonly queues_limited: boolean;
 }
@@ -129,8 +120,8 @@ export class Admitter {
     private readonly hub: Hub,
     private readonly metrics: EngineMetrics,
   ) {
-    hub.onLimits(({ limits, done = [], soon = [] }) => {
-      for (const id of done) this.#timers.forget(id);
+    hub.onLimits(({ limits, done, soon = [] }) => {
+      for (const id of done?.limits ?? []) this.#timers.forget(id, done!.since + SOON_MS);
       this.#want(limits);
       for (const id of soon) this.#timers.set(id, SOON_MS);
     });
@@ -158,8 +149,7 @@ export class Admitter {
     this.#noteAfter = row?.noted_last ?? FIRST_ID;
     const limits = [...listIn<string>(row?.limits ?? null), ...listIn<string>(row?.noted ?? null)];
     this.#want(limits);
-    if (row?.returns_left) await this.#gatherReturns();
-    if (row?.notes_left || row?.returns_left) await this.#countIn('where somebody waits');
+    if (row?.uncounted) await this.#countIn('where somebody waits');
     return {
       woken: row?.woken ?? 0,
       nextMs: hasMore ? 0 : (row?.next_ms ?? null),
@@ -172,7 +162,6 @@ export class Admitter {
 
   /** Removes limits that nobody uses, once all that was given back is counted in: a part of them each time. */
   async dropUnused(): Promise<number> {
-    await this.#gatherReturns();
     await this.#countIn('everywhere');
     const [row] = await this.db.run<{ dropped: number; last: string | null; walked: number }>(
       sql.drop_unused({ after: this.#dropAfter, max_limits: DROP_BATCH }),
@@ -186,26 +175,8 @@ export class Admitter {
     this.#uniqueAfter = await dropEnded(this.db.run, this.#uniqueAfter);
   }
 
-  /**
-   * Counts in what quiet notes say was given back. Where nobody waits that is not urgent, and mostly done by the next
-   * create that names the limit: while it is done here, creates find the limit held, and their jobs join its line.
-   */
-  async #countIn(where: 'where somebody waits' | 'everywhere'): Promise<void> {
-    const all = where === 'everywhere';
-    let after: string | null = FIRST_ID;
-    for (let n = 0; n < MAX_COUNTED && after !== null; n++) {
-      const [row]: CountedRow[] = await this.db.run<CountedRow>(sql.count_in({ after, max_notes: SWEEP_NOTES, all }));
-      this.#want(listIn<string>(row?.looks));
-      after = row?.last ?? null;
-    }
-  }
-
-  /** What was returned where there is ample room is counted in like notes. */
-  async #gatherReturns(): Promise<void> {
-    for (let n = 0, taken = SWEEP_RETURNS; n < MAX_COUNTED && taken === SWEEP_RETURNS; n++) {
-      const [row] = await this.db.run<{ taken: number }>(sql.gather_returns({ max_returns: SWEEP_RETURNS }));
-      taken = row?.taken ?? 0;
-    }
+  #countIn(where: Where): Promise<void> {
+    return countIn(this.db.run, where, (limits) => this.#want(limits));
   }
 
   #want(limits: readonly string[]): void {

@@ -156,6 +156,7 @@ async function write(
   const none = areChildren ? [] : null;
   const idsOf = jobs.map(({ tenant, spec }) => limitIdsOf(tenant, spec.queue, spec.config) ?? none);
   const named = namedBy(jobs, idsOf);
+  const since = performance.now();
   const held = await takeLimits(execute, [...named.values()]);
   const { rooms, taken } = held;
   const places = jobs.map(({ spec }, n) => {
@@ -189,7 +190,7 @@ async function write(
     }),
   );
   const joined = [...rooms].flatMap(([id, { waiting }]) => (waiting && !held.rows.get(id)!.waiting ? [id] : []));
-  const looks = { limits: notes.map(({ id }) => id), done: [...rooms.keys()], soon: joined };
+  const looks = { limits: notes.map(({ id }) => id), done: { limits: [...rooms.keys()], since }, soon: joined };
   const news = { ...looks, slept: joining.length > 0 };
   const admitted = places.map((place) => place === null);
   return { prefix: row?.prefix ?? '', admitted, news, letIn: held.letIn, watched: (row?.watched ?? 0) > 0 };

@@ -33,9 +33,9 @@ export class LimitTimers {
     if (at < this.#firesAt) this.#arm(at);
   }
 
-  /** It has been looked at meanwhile. */
-  forget(limit: string): void {
-    this.#dueAt.delete(limit);
+  /** It has been looked at meanwhile. What was set for an instant after `by` was set since, and holds. */
+  forget(limit: string, by: number): void {
+    if ((this.#dueAt.get(limit) ?? Infinity) <= by) this.#dueAt.delete(limit);
   }
 
   stop(): void {

@@ -33,8 +33,11 @@ export interface LimitNews {
   readonly limits: readonly string[];
   /** A job with limits was put to sleep until it is due. */
   readonly slept: boolean;
-  /** Limits that need not be looked at in a moment any more: a create has done what there was to do. */
-  readonly done?: readonly string[];
+  /**
+   * Limits that need not be looked at in a moment any more: a create has done what there was to do when it locked them,
+   * after the instant `since` of this process's clock.
+   */
+  readonly done?: { readonly limits: readonly string[]; readonly since: number };
   /** Limits to look at in a moment: somebody has joined an empty line, or the last of a line has left it. */
   readonly soon?: readonly string[];
 }
@@ -127,7 +130,7 @@ export class Hub {
   }
 
   announceLimits(news: LimitNews): void {
-    if (news.limits.length === 0 && !news.slept && !news.soon?.length && !news.done?.length) return;
+    if (news.limits.length === 0 && !news.slept && !news.soon?.length && !news.done?.limits.length) return;
     for (const listener of this.#limits) listener(news);
   }
 

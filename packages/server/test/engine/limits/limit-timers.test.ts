@@ -37,6 +37,20 @@ describe('the timers of limits', () => {
     );
   });
 
+  it('forget what was set for an instant that has been seen to, and not what was set since', () => {
+    const looked: string[] = [];
+    const timers = new LimitTimers((limits) => looked.push(...limits));
+    for (const limit of ['seen to', 'set since']) timers.set(limit, 100);
+    vi.advanceTimersByTime(50);
+    const since = performance.now();
+    vi.advanceTimersByTime(20);
+    timers.set('set since', 100);
+    for (const limit of ['seen to', 'set since', 'never set']) timers.forget(limit, since + 100);
+    vi.advanceTimersByTime(1_000);
+    expect(looked).toEqual(['set since']);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   it('keep more than a thousand limits at their pace, and forget all when they are stopped', () => {
     const looks = new Map<string, number>();
     const timers = new LimitTimers((limits) => {
