@@ -54,7 +54,7 @@ const outcomesOf = (attempts: readonly Attempt[]): string[] =>
   attempts.map(({ number, outcome }) => `${number} ${outcome}`);
 
 const leaseAs = async (queue: string, worker_id: string): Promise<Leased> => {
-  const reply = await worker.post(`/api/v1/queues/${queue}/lease`, { worker_id });
+  const reply = await worker.post(`/api/v1/queues/${queue}/lease`, { worker_id, lease_secs: 3_600 });
   expect(reply.body.jobs).toHaveLength(1);
   return reply.body.jobs[0] as Leased;
 };
@@ -273,7 +273,7 @@ describe('attempts of in-process handlers', () => {
   });
 
   it('are shown on the job while it runs, with their process, bundled or not', async () => {
-    const create = (): Promise<string> => createJob(a, QUEUE, { task_name: 'hangs', config: { timeout_secs: 60 } });
+    const create = (): Promise<string> => createJob(a, QUEUE, { task_name: 'hangs', config: { timeout_secs: 3_600 } });
     const ids = await Promise.all(Array.from({ length: 8 }, create));
     // There are fewer workers than jobs, and any of them may have come first.
     const job = await until(
@@ -293,16 +293,16 @@ describe('the worker and the lease of a running job', () => {
     const queue = newQueue();
     const id = await createJob(a, queue);
     expect(await getJob(a, id)).toMatchObject({ worker_id: null, lease_expires_at: null, progress: null });
-    const leased = await worker.post(`/api/v1/queues/${queue}/lease`, { worker_id: 'me "and" you', lease_secs: 90 });
+    const leased = await worker.post(`/api/v1/queues/${queue}/lease`, { worker_id: 'me "and" you', lease_secs: 1_800 });
     const { job } = leased.body.jobs[0] as Leased;
     expect(job.worker_id).toBe('me "and" you');
-    expect(Date.parse(job.lease_expires_at!) - Date.parse(job.started_at!)).toBe(90_000);
+    expect(Date.parse(job.lease_expires_at!) - Date.parse(job.started_at!)).toBe(1_800_000);
     expect(await getJob(a, id)).toEqual(job);
     const page = await a.get(`/api/v1/jobs?queue=${queue}&status=running`);
     expect(page.body.jobs).toEqual([job]);
     const [row] = await database.query('SELECT worker, queue, task FROM millrace.leases WHERE id = $1', [id]);
     expect(row).toEqual({ worker: 'me "and" you', queue, task: 'task' });
-    await report(worker, 'heartbeat', leased.body.jobs[0] as Leased, { extend_secs: 600 });
+    await report(worker, 'heartbeat', leased.body.jobs[0] as Leased, { extend_secs: 3_600 });
     const { lease_expires_at: extended } = await getJob(a, id);
     expect(Date.parse(extended!)).toBeGreaterThan(Date.parse(job.lease_expires_at!));
     await complete(worker, leased.body.jobs[0] as Leased);
@@ -313,13 +313,13 @@ describe('the worker and the lease of a running job', () => {
     const queue = newQueue();
     const names = Array.from({ length: 20 }, (_, n) => (n % 5 === 0 ? null : `worker-${n}`));
     const asking = names.map((worker_id, n) =>
-      worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 2, wait_secs: 20, worker_id, lease_secs: 100 + n }),
+      worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 2, wait_secs: 20, worker_id, lease_secs: 1_000 + n }),
     );
     await Promise.all(Array.from({ length: 40 }, () => createJob(a, queue)));
     for (const [n, reply] of (await Promise.all(asking)).entries()) {
       for (const { job } of reply.body.jobs as Leased[]) {
         expect(job.worker_id).toBe(names[n]);
-        expect(Date.parse(job.lease_expires_at!) - Date.parse(job.started_at!)).toBe((100 + n) * 1000);
+        expect(Date.parse(job.lease_expires_at!) - Date.parse(job.started_at!)).toBe((1_000 + n) * 1000);
       }
     }
   });

@@ -17,6 +17,8 @@ import { cancel, complete, createJob, createJobs, fail, lease, newQueue, SWEEP_O
 
 const database = await cloneDatabase();
 const clock = await controlClock(database);
+// However long a test takes between two questions, nothing is missed before the clock says so.
+await clock.freeze();
 const server = await startTestServer({ database, config: { workers: 2 }, intervals: SWEEP_OFTEN });
 const { a, b, worker } = server;
 afterAll(async () => {
@@ -49,7 +51,9 @@ async function readOn(after: string, query: Record<string, string> = {}, client 
 /** A job of the server's own handlers that has ended. */
 async function ended(task: string, payload: object = {}, client = a): Promise<string> {
   const id = (await client.post('/api/v1/jobs', { task_name: task, payload })).body.job_id as string;
-  await client.post('/api/v1/jobs/wait', { job_ids: [id], wait_secs: 30 });
+  const hasEnded = async (): Promise<boolean> =>
+    (await client.post('/api/v1/jobs/wait', { job_ids: [id], wait_secs: 30 })).body.pending.length === 0;
+  await until(hasEnded, { what: `job ${id} to end` });
   return id;
 }
 

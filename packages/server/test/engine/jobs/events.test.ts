@@ -5,6 +5,7 @@ import { until } from '../../support/until.js';
 import { blockClaimOf, blockLeaseOf } from '../blocking.js';
 import * as kit from '../kit.js';
 import { complete, createJob, fail, getJob, lease, leaseOne, newQueue } from '../kit.js';
+import { leaseNext } from '../waiting.js';
 import { openEvents, statusesOf } from './sse.js';
 
 describe('the event stream of a job', async () => {
@@ -175,19 +176,19 @@ describe('the event stream of a job', async () => {
       await block.held();
       const events = await openEvents(a, id);
       expect(await events.next()).toEqual(first.job);
-      const claiming = lease(worker, queue, { wait_secs: 10 });
+      const claiming = leaseNext(worker, queue);
       await block.release();
       await failing;
-      const [second] = await claiming;
-      await complete(worker, second!);
+      const second = await claiming;
+      await complete(worker, second);
       const states = await events.rest();
       expect(statusesOf(states)).toEqual(['retrying', 'running', 'completed']);
       expect(states[0]).toEqual({
-        ...second!.job,
+        ...second.job,
         status: 'retrying',
         delivery_count: 1,
         started_at: first.job.started_at,
-        next_retry_at: second!.job.scheduled_at,
+        next_retry_at: second.job.scheduled_at,
         lease_expires_at: null,
       });
       expect(states[0]).toMatchObject({ error_message: 'unseen', retry_count: 1 });

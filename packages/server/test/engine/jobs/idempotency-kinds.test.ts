@@ -196,6 +196,7 @@ describe('a key', () => {
 
 describe('with retention of one hour', () => {
   it('keys of batches expire an hour after they were used, those of jobs with their job', async () => {
+    await clock.freeze();
     const short = await startTestServer({ database, config: { ...config, retentionHours: 1 } });
     const mine = newQueue();
     const batch = { jobs: [{ task_name: 't', config: { queue: mine } }] };

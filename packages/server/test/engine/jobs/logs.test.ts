@@ -5,6 +5,7 @@ import { cloneDatabase } from '../../support/database.js';
 import { KEY_A, startTestServer } from '../../support/server.js';
 import { startAnotherServer } from '../another-server.js';
 import { complete, createJob, fail, leaseOne, newQueue, report, type Leased } from '../kit.js';
+import { inTime, LONGEST_WAIT_SECS } from '../waiting.js';
 
 /** What handlers write, in two processes on one database. */
 const database = await cloneDatabase();
@@ -26,7 +27,7 @@ const begun = async (config: object = {}): Promise<Leased> => {
   return leaseOne(worker, queue);
 };
 const beat = async (leased: Leased, logs: unknown): Promise<void> => {
-  const { status, text } = await report(worker, 'heartbeat', leased, { extend_secs: 60, logs });
+  const { status, text } = await report(worker, 'heartbeat', leased, { extend_secs: 3_600, logs });
   expect(status, text).toBe(200);
 };
 const logsOf = async ({ job: { id } }: Pick<Leased, 'job'>, query = '', client = a): Promise<any> => {
@@ -69,7 +70,7 @@ describe('the log of a job', () => {
     const [one, two] = [await begun(), await begun()];
     const of = ({ job, lease_token }: Leased, more: object) => ({ job_id: job.id, lease_token, ...more });
     const beats = await worker.post('/api/v1/heartbeats', {
-      extend_secs: 60,
+      extend_secs: 3_600,
       leases: [of(one, { logs: [line('beat 1')] }), of(two, { logs: [line('beat 2')] })],
     });
     expect(beats.status, beats.text).toBe(200);
@@ -103,7 +104,7 @@ describe('the log of a job', () => {
   it('has no line of whoever does not hold the lease', async () => {
     const leased = await begun();
     const stale = { ...leased, lease_token: '5f0c1a52-6f4b-4b5e-9d6c-0b7f3d1d2a10' };
-    const { status } = await report(worker, 'heartbeat', stale, { extend_secs: 60, logs: [line('stolen')] });
+    const { status } = await report(worker, 'heartbeat', stale, { extend_secs: 3_600, logs: [line('stolen')] });
     expect(status).toBe(409);
     expect((await logsOf(leased)).lines).toEqual([]);
   });
@@ -182,20 +183,27 @@ describe('the log of a job', () => {
   });
 
   it('is followed: who waits is answered when a line comes, and when the job ends', async () => {
-    const leased = await begun();
+    const wait = `wait_secs=${LONGEST_WAIT_SECS}`;
     for (const client of [a, a2]) {
-      const { next } = await logsOf(leased, '', client);
-      const waiting = logsOf(leased, `after=${next}&wait_secs=20`, client);
-      await beat(leased, [line('news')]);
-      expect(messages(await waiting)).toEqual(['news']);
+      await inTime(LONGEST_WAIT_SECS, async () => {
+        const leased = await begun();
+        const { next } = await logsOf(leased, '', client);
+        const waiting = logsOf(leased, `after=${next}&${wait}`, client);
+        await beat(leased, [line('news')]);
+        expect(messages(await waiting)).toEqual(['news']);
+      });
     }
-    const { next } = await logsOf(leased);
-    const waiting = Promise.all([a, a2].map((client) => logsOf(leased, `after=${next}&wait_secs=20`, client)));
-    await complete(worker, leased);
-    expect(await waiting).toEqual([
-      { lines: [], omitted: 0 },
-      { lines: [], omitted: 0 },
-    ]);
+    await inTime(LONGEST_WAIT_SECS, async () => {
+      const leased = await begun();
+      await beat(leased, [line('news')]);
+      const { next } = await logsOf(leased);
+      const waiting = Promise.all([a, a2].map((client) => logsOf(leased, `after=${next}&${wait}`, client)));
+      await complete(worker, leased);
+      expect(await waiting).toEqual([
+        { lines: [], omitted: 0 },
+        { lines: [], omitted: 0 },
+      ]);
+    });
   });
 
   it('belongs to its tenant, and is no part of the job or of lists', async () => {
@@ -225,7 +233,7 @@ describe('the log of a job', () => {
     [[{ at: AT, level: 'info' }], 'logs[0].message'],
   ])('refuses %j', async (logs, path) => {
     const leased = await begun();
-    const { status, body } = await report(worker, 'heartbeat', leased, { extend_secs: 60, logs });
+    const { status, body } = await report(worker, 'heartbeat', leased, { extend_secs: 3_600, logs });
     expect([status, body.details[0].path]).toEqual([400, path]);
   });
 });

@@ -61,7 +61,8 @@ describe('groups of a tenant whose errors are all different', async () => {
   it('are found by whether they were replayed, by what is left of them', async () => {
     await database.query(
       `UPDATE millrace.dead_letters SET replayed_at = now(), replay_job_id = gen_random_uuid()
-       WHERE task = 'odd' AND (error = 'w' OR created_at > now() - interval '5500 seconds')`,
+       WHERE task = 'odd' AND (error = 'w' OR created_at > (SELECT max(created_at) FROM millrace.dead_letters)
+                                                           - interval '5500 seconds')`,
     );
     const found = async (replayed: boolean) =>
       groupsOf(await pagesOf(`task_name=odd&replayed=${replayed}&limit=3`)).map(({ message, count, open }) => [

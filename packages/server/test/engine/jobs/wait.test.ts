@@ -6,6 +6,7 @@ import { cloneDatabase } from '../../support/database.js';
 import { KEY_A, startTestServer, TENANT_A } from '../../support/server.js';
 import { startAnotherServer } from '../another-server.js';
 import { cancel, complete, createJob, createJobs, fail, leaseOne, newQueue } from '../kit.js';
+import { inTime, LONGEST_WAIT_SECS } from '../waiting.js';
 
 describe('waiting for jobs', async () => {
   const database = await cloneDatabase();
@@ -33,15 +34,17 @@ describe('waiting for jobs', async () => {
       ['failed', async (queue: string) => fail(worker, await leaseOne(worker, queue), { retryable: false })],
       ['cancelled', async (_: string, id: string) => cancel(a, id)],
     ])('answers when the job has %s', async (status, end) => {
-      const queue = newQueue();
-      const id = await createJob(a, queue);
-      const waiting = a.get(`/api/v1/jobs/${id}?wait_secs=30`);
-      const inAnotherProcess = elsewhere.get(`/api/v1/jobs/${id}?wait_secs=30`);
-      expect((await a.get(`/api/v1/jobs/${id}?wait_secs=0`)).body.status).toBe('pending');
-      await end(queue, id);
-      for (const reply of [await waiting, await inAnotherProcess]) {
-        expect([reply.status, reply.body.status]).toEqual([200, status]);
-      }
+      await inTime(LONGEST_WAIT_SECS, async () => {
+        const queue = newQueue();
+        const id = await createJob(a, queue);
+        const waiting = a.get(`/api/v1/jobs/${id}?wait_secs=30`);
+        const inAnotherProcess = elsewhere.get(`/api/v1/jobs/${id}?wait_secs=30`);
+        expect((await a.get(`/api/v1/jobs/${id}?wait_secs=0`)).body.status).toBe('pending');
+        await end(queue, id);
+        for (const reply of [await waiting, await inAnotherProcess]) {
+          expect([reply.status, reply.body.status]).toEqual([200, status]);
+        }
+      });
     });
 
     it('answers at the deadline with the state that the job has', async () => {
@@ -72,28 +75,31 @@ describe('waiting for jobs', async () => {
 
   describe('POST /jobs/wait', () => {
     it('waits for all of them, and tells how each ended', async () => {
-      const queue = newQueue();
-      const ids = await createJobs(a, queue, 3);
-      const waiting = waitFor(ids);
-      const inAnotherProcess = waitFor(ids, {}, elsewhere);
-      expect((await waitFor(ids, { wait_secs: 0 })).body).toEqual({ ended: [], pending: ids, missing: [] });
-      await complete(worker, await leaseOne(worker, queue));
-      await fail(worker, await leaseOne(worker, queue), { retryable: false });
-      await cancel(a, ids[2]!);
-      const ended = ['completed', 'failed', 'cancelled'].map((status, n) => ({ id: ids[n], status }));
-      for (const reply of [await waiting, await inAnotherProcess]) {
-        expect([reply.status, reply.body]).toEqual([200, { ended, pending: [], missing: [] }]);
-      }
+      await inTime(LONGEST_WAIT_SECS, async () => {
+        const queue = newQueue();
+        const ids = await createJobs(a, queue, 3);
+        const waiting = waitFor(ids);
+        const inAnotherProcess = waitFor(ids, {}, elsewhere);
+        expect((await waitFor(ids, { wait_secs: 0 })).body).toEqual({ ended: [], pending: ids, missing: [] });
+        await complete(worker, await leaseOne(worker, queue));
+        await fail(worker, await leaseOne(worker, queue), { retryable: false });
+        await cancel(a, ids[2]!);
+        const ended = ['completed', 'failed', 'cancelled'].map((status, n) => ({ id: ids[n], status }));
+        for (const reply of [await waiting, await inAnotherProcess]) {
+          expect([reply.status, reply.body]).toEqual([200, { ended, pending: [], missing: [] }]);
+        }
+      });
     });
 
     it('or for any of them', async () => {
-      const queue = newQueue();
-      const ids = await createJobs(a, queue, 3);
-      const waiting = waitFor(ids, { until: 'any' });
-      await cancel(a, ids[1]!);
-      const { body } = await waiting;
-      expect(body).toEqual({ ended: [{ id: ids[1], status: 'cancelled' }], pending: [ids[0], ids[2]], missing: [] });
-      expect((await waitFor(ids, { until: 'any' })).body).toEqual(body);
+      await inTime(LONGEST_WAIT_SECS, async () => {
+        const ids = await createJobs(a, newQueue(), 3);
+        const waiting = waitFor(ids, { until: 'any' });
+        await cancel(a, ids[1]!);
+        const { body } = await waiting;
+        expect(body).toEqual({ ended: [{ id: ids[1], status: 'cancelled' }], pending: [ids[0], ids[2]], missing: [] });
+        expect((await waitFor(ids, { until: 'any' })).body).toEqual(body);
+      });
     });
 
     it('answers at the deadline with what it knows then', async () => {
@@ -183,14 +189,17 @@ describe('waiting for jobs', async () => {
   });
 
   it('ends with the server, which answers with the state as it is', async () => {
-    const stopping = await startAnotherServer(database, { mode: 'api' });
-    const client = createClient(stopping.apiUrl!, KEY_A);
-    const id = await createJob(a, newQueue());
-    const waiting = [client.get(`/api/v1/jobs/${id}?wait_secs=30`), waitFor([id], {}, client)];
-    await until(() => areWaiting(stopping, 2), { what: 'both to wait' });
-    await stopping.stop();
-    const [single, many] = await Promise.all(waiting);
-    expect([single!.status, single!.body.status]).toEqual([200, 'pending']);
-    expect([many!.status, many!.body]).toEqual([200, { ended: [], pending: [id], missing: [] }]);
+    await inTime(LONGEST_WAIT_SECS, async (time) => {
+      const stopping = await startAnotherServer(database, { mode: 'api' });
+      const client = createClient(stopping.apiUrl!, KEY_A);
+      const id = await createJob(a, newQueue());
+      time.restart();
+      const waiting = [client.get(`/api/v1/jobs/${id}?wait_secs=30`), waitFor([id], {}, client)];
+      await until(async () => time.isUp || (await areWaiting(stopping, 2)), { what: 'both to wait' });
+      await stopping.stop();
+      const [single, many] = await Promise.all(waiting);
+      expect([single!.status, single!.body.status]).toEqual([200, 'pending']);
+      expect([many!.status, many!.body]).toEqual([200, { ended: [], pending: [id], missing: [] }]);
+    });
   });
 });
