@@ -6,8 +6,9 @@ import { startTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { signal, suspend } from '../durable/kit.js';
 import * as kit from '../kit.js';
-import { complete, fail, idsOf, lease, leaseOne, newQueue, report, SWEEP_OFTEN, type Leased } from '../kit.js';
+import { complete, fail, idsOf, lease, newQueue, report, SWEEP_OFTEN, type Leased } from '../kit.js';
 import { perform } from '../operations/operation-kit.js';
+import { leaseNext, leaseSome } from '../waiting.js';
 
 /** Limits, rates, unique jobs and expiry beside what else may happen to a job. The clock moves when it is told to. */
 const database = await cloneDatabase();
@@ -34,7 +35,7 @@ const createJob: typeof kit.createJob = async (client, queue, fields) => {
   await clock.advance(0.001);
   return kit.createJob(client, queue, fields);
 };
-const next = (queue: string): Promise<Leased> => leaseOne(worker, queue, { wait_secs: 60, lease_secs: 3_600 });
+const next = (queue: string): Promise<Leased> => leaseNext(worker, queue);
 const none = async (queue: string): Promise<void> => expect(await lease(worker, queue, { max_jobs: 100 })).toEqual([]);
 const why = async (id: string): Promise<any> => (await a.get(`/api/v1/jobs/${id}/why`)).body;
 const waits = (id: string, reason: string): Promise<unknown> =>
@@ -186,7 +187,7 @@ describe('an expiry', () => {
     for (const id of [still, inLine])
       expect(await kit.waitFor(a, id, 'cancelled')).toMatchObject({ error_message: 'expired before it started' });
     expect((await admin.post(`/api/v1/admin/queues/${paused}/resume`)).status).toBe(204);
-    const left = await lease(worker, paused, { max_jobs: 9, wait_secs: 60 });
+    const left = await leaseSome(worker, paused, { max_jobs: 9 });
     expect(idsOf(left)).toEqual([stays]);
     await complete(worker, left[0]!);
     // It used no token: the next one is due an hour after the first.

@@ -9,8 +9,9 @@ import { startTestServer, TENANT_A, TENANT_B } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { startAnotherServer } from '../another-server.js';
 import * as kit from '../kit.js';
-import { complete, createJob, createJobs, fail, lease, leaseOne, newQueue, SWEEP_OFTEN } from '../kit.js';
+import { complete, createJob, createJobs, fail, lease, newQueue, SWEEP_OFTEN } from '../kit.js';
 import { perform } from '../operations/operation-kit.js';
+import { leaseNext } from '../waiting.js';
 
 /** Jobs that wait for room, for a token or for the turn of their tenant: wherever one looks, they are there. */
 const database = await cloneDatabase();
@@ -27,7 +28,6 @@ const of = (key: string, running: number, more: object = {}): { config: object }
   config: { limits: [{ key, running }], ...more },
 });
 const rated = (rate: object): { config: object } => ({ config: { limits: [{ key: 'r', rate }] } });
-const held = { lease_secs: 3_600, wait_secs: 60 };
 const detail = async (queue: string): Promise<QueueDetail> => (await a.get(`/api/v1/queues/${queue}`)).body;
 const list = async (query: string): Promise<string[]> => (await kit.listAll(a, query)).map(({ id }) => id).sort();
 const why = async (id: string): Promise<any> => (await a.get(`/api/v1/jobs/${id}/why`)).body;
@@ -68,9 +68,9 @@ describe('the metrics', () => {
     await createJobs(a, queue, 1, { limits: [{ key: 'k', running: 1 }] });
     expect(await asked()).toMatchObject({ limits_waiting: 2, limits_oldest_age_seconds: 100_000 });
     const admittedBefore = await admitted();
-    await complete(worker, await leaseOne(worker, queue, held));
-    await complete(worker, await leaseOne(worker, queue, held));
-    await leaseOne(worker, queue, held);
+    await complete(worker, await leaseNext(worker, queue));
+    await complete(worker, await leaseNext(worker, queue));
+    await leaseNext(worker, queue);
     expect((await asked()).limits_waiting).toBe(0);
     expect(await admitted()).toBe(admittedBefore + 2);
   });
@@ -104,9 +104,9 @@ describe('a retry in the line of its key', () => {
   it('is listed and counted as one, sends its events, and is due already when it is to run now', async () => {
     const queue = newQueue();
     const id = await createJob(a, queue, of('k', 1, { retry_delay_secs: 60, jitter_factor: 0 }));
-    await fail(worker, await leaseOne(worker, queue, held));
+    await fail(worker, await leaseNext(worker, queue));
     const other = await createJob(a, queue, of('k', 1));
-    const holder = await leaseOne(worker, queue, held);
+    const holder = await leaseNext(worker, queue);
     expect(holder.job.id).toBe(other);
     await clock.advance(61);
     await until(async () => (await why(id)).reason === 'limited', { what: 'the retry to be in line' });
@@ -119,7 +119,7 @@ describe('a retry in the line of its key', () => {
     expect((await a.post(`/api/v1/jobs/${id}/run-now`)).status).toBe(204);
     expect((await why(id)).reason).toBe('limited');
     await complete(worker, holder);
-    const again = await leaseOne(worker, queue, held);
+    const again = await leaseNext(worker, queue);
     expect(again.job).toMatchObject({ id, retry_count: 1, delivery_count: 2 });
     await complete(worker, again);
     const told = [...(await events.text()).matchAll(/"status":"(\w+)"/g)].map(([, status]) => status);
@@ -201,7 +201,7 @@ describe('the list of keys', () => {
   it('says since when the oldest waits, though ten thousand of a higher priority came later', async () => {
     const queue = newQueue();
     await createJobs(a, queue, 2, { limits: [{ key: 'k', running: 1 }] });
-    await leaseOne(worker, queue, held);
+    await leaseNext(worker, queue);
     const [limit] = await database.query<{ id: string }>(`SELECT id FROM millrace.limits WHERE queue = $1`, [queue]);
     const oldest = (await a.get(`/api/v1/limits?queue=${queue}`)).body.limits[0].oldest as string;
     await database.query(
@@ -248,7 +248,7 @@ describe('why a job does not run', () => {
     expect(waits.message).toBe(
       '1 per 3600 s may start for r; it is the next of that key, once workers have taken those that may start now.',
     );
-    await leaseOne(worker, queue, held);
+    await leaseNext(worker, queue);
     const now = (await clock.now()).getTime();
     const until1 = Date.parse((await why(second)).until as string) - now;
     expect(Math.round(until1 / 60_000)).toBe(60);

@@ -6,6 +6,7 @@ import { startTestServer, TENANT_A } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { startAnotherServer } from '../another-server.js';
 import { complete, createJob, createJobs, idsOf, lease, leaseOne, newQueue, SWEEP_OFTEN } from '../kit.js';
+import { leaseNext } from '../waiting.js';
 
 /** What processes leave behind for others to find: notes about limits, and limits that count what has ended. */
 const database = await cloneDatabase();
@@ -64,7 +65,7 @@ describe('notes', () => {
        SELECT 1, limits[1] FROM millrace.jobs WHERE id = $1`,
       [job.id],
     );
-    const next = await leaseOne(worker, queue, { wait_secs: 60 });
+    const next = await leaseNext(worker, queue);
     expect(next.job.id).toBe(waiting);
     await complete(worker, next);
     await holder.query('ROLLBACK');

@@ -6,6 +6,7 @@ import { cloneDatabase } from '../../support/database.js';
 import { startTestServer, TENANT_A } from '../../support/server.js';
 import { blockLimitsOf } from '../blocking.js';
 import { complete, createJob, fail, idsOf, lease, newQueue, type Leased } from '../kit.js';
+import { leaseSome } from '../waiting.js';
 
 /** A completion passes its room on without the lock of the limit. Everybody else needs it, and here does not get it. */
 describe('a limit whose row somebody else holds', async () => {
@@ -53,7 +54,7 @@ describe('a limit whose row somebody else holds', async () => {
       expect(await next(queue)).toEqual([]);
       await block.release();
       await complete(worker, running[1]!);
-      expect(idsOf(await lease(worker, queue, { wait_secs: 20 }))).toEqual([waiting]);
+      expect(idsOf(await leaseSome(worker, queue))).toEqual([waiting]);
     }
   });
 
@@ -66,7 +67,7 @@ describe('a limit whose row somebody else holds', async () => {
     await fail(worker, failing!);
     expect(await next(queue)).toEqual([]);
     await block.release();
-    expect(idsOf(await lease(worker, queue, { wait_secs: 20 }))).toEqual([waiting]);
+    expect(idsOf(await leaseSome(worker, queue))).toEqual([waiting]);
   });
 
   it('lets nobody in by numbers that a newer job has changed, before its limit knows of them', async () => {
@@ -84,7 +85,7 @@ describe('a limit whose row somebody else holds', async () => {
       await block.release();
       expect(leased).toEqual([]);
       await complete(worker, running[1]!);
-      expect(idsOf(await lease(worker, queue, { max_jobs: 10, wait_secs: 20 }))).toEqual(ids.slice(2));
+      expect(idsOf(await leaseSome(worker, queue, { max_jobs: 10 }))).toEqual(ids.slice(2));
     }
   });
 

@@ -21,6 +21,7 @@ import {
   SWEEP_OFTEN,
   waitFor,
 } from '../kit.js';
+import { leaseNext, leaseSome } from '../waiting.js';
 
 /** What operators set for whole queues, in two processes on one database whose clock moves when it is told to. */
 // Settings of queues hold for each database by itself (docs/scaling.md).
@@ -67,18 +68,18 @@ describe('how many jobs of a queue run', () => {
     expect(more).toEqual([]);
     expect(await lease(worker2, queue, many)).toEqual([]);
     // Told of, not found: who waits elsewhere gets it.
-    const waiting = lease(worker2, queue, { ...many, wait_secs: 20 });
+    const waiting = leaseSome(worker2, queue, many);
     await complete(worker, first!);
     expect(await waiting).toHaveLength(1);
     await fail(worker, second!, { retryable: false });
-    const third = await leaseOne(worker2, queue, { ...many, wait_secs: 20 });
+    const third = await leaseNext(worker2, queue, many);
     await report(worker2, 'release', third, { delay_secs: 600 });
-    const [fourth] = await lease(worker, queue, { ...many, wait_secs: 20 });
+    const [fourth] = await leaseSome(worker, queue, many);
     expect(fourth).toBeDefined();
     expect(await lease(worker, queue, many)).toEqual([]);
     // A worker that is lost holds its room until its lease is over.
     await expireLease(database, fourth!.job.id);
-    expect(await lease(worker, queue, { ...many, wait_secs: 20 })).toHaveLength(1);
+    expect(await leaseSome(worker, queue, many)).toHaveLength(1);
   });
 
   it('holds for the pool, which takes its jobs one by one', async () => {
@@ -103,7 +104,7 @@ describe('how many jobs of a queue run', () => {
     expect(await lease(worker, queue, many)).toEqual([]);
     await set(queue, { running: 4 });
     expect(await lease(worker2, queue, many)).toHaveLength(2);
-    const waiting = lease(worker2, queue, { ...many, wait_secs: 20 });
+    const waiting = leaseSome(worker2, queue, many);
     await set(queue, { running: null });
     expect(await waiting).toHaveLength(3);
   });
@@ -127,10 +128,10 @@ describe('how many jobs of a queue run', () => {
       worker,
       leased.find(({ job }) => job.id === first)!,
     );
-    const next = await leaseOne(worker, queue, { ...many, wait_secs: 20 });
+    const next = await leaseNext(worker, queue, many);
     expect(await lease(worker, queue, many)).toEqual([]);
     await complete(worker, next);
-    await leaseOne(worker, queue, { ...many, wait_secs: 20 });
+    await leaseNext(worker, queue, many);
     expect(await violationsIn(database)).toEqual([]);
   });
 });

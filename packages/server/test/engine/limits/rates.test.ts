@@ -9,6 +9,7 @@ import { startAnotherServer } from '../another-server.js';
 import { suspend } from '../durable/kit.js';
 import * as kit from '../kit.js';
 import { complete, fail, idsOf, lease, newQueue, SWEEP_OFTEN, type Leased } from '../kit.js';
+import { leaseSome } from '../waiting.js';
 
 interface Rate {
   readonly count: number;
@@ -42,7 +43,7 @@ describe('rates of keys', async () => {
   const HOURLY = { count: 1, per_secs: 3600 };
   /** The next one that can be had, once it can. */
   const one = async (queue: string): Promise<Leased> => {
-    const leased = await lease(worker, queue, { max_jobs: 100, wait_secs: 20, lease_secs: 86_400 / 24 });
+    const leased = await leaseSome(worker, queue, { max_jobs: 100 });
     expect(leased).toHaveLength(1);
     return leased[0]!;
   };
@@ -187,7 +188,7 @@ describe('rates of keys', async () => {
     // Taken away.
     const free = await createJob(a, queue, { config: { limits: [{ key: 'k', running: 10 }] } });
     await settled();
-    expect(idsOf(await lease(worker, queue, { max_jobs: 100, wait_secs: 20 }))).toEqual([lowered, free]);
+    expect(idsOf(await leaseSome(worker, queue, { max_jobs: 100 }))).toEqual([lowered, free]);
   });
 
   it('goes with a number of running jobs, at the same key and at another', async () => {

@@ -6,6 +6,7 @@ import { until } from '../../support/until.js';
 import { violationsIn } from '../../support/violations.js';
 import { startAnotherServer } from '../another-server.js';
 import { cancel, complete, createJob, createJobs, fail, lease, leaseOne, newQueue, type Leased } from '../kit.js';
+import { leaseNext, leaseSome } from '../waiting.js';
 
 /** Queues whose tenants take turns, in two processes on one database. */
 // Settings of queues hold for each database by itself (docs/scaling.md).
@@ -94,7 +95,7 @@ describe('tenants that take turns', () => {
     const others = await createJobs(b, queue, 3);
     // How soon jobs are in line is not promised. Each is served in any case, and those of a tenant in order.
     const found: Leased[] = [];
-    for (let n = 0; n < 15; n++) found.push(await leaseOne(worker, queue, { wait_secs: 20 }));
+    for (let n = 0; n < 15; n++) found.push(await leaseNext(worker, queue));
     const of = (tenant: string): string[] =>
       found
         .map(({ job }) => job)
@@ -144,7 +145,7 @@ describe('tenants that take turns', () => {
     expect((await admin.post(`/api/v1/admin/queues/${queue}/pause`)).status).toBe(204);
     for (const each of [worker, worker2]) expect(await lease(each, queue, { max_jobs: 10 })).toEqual([]);
     expect((await admin.post(`/api/v1/admin/queues/${queue}/resume`)).status).toBe(204);
-    expect([...tenants(await lease(worker2, queue, { max_jobs: 10, wait_secs: 20 }))].sort().join('')).toBe('ab');
+    expect([...tenants(await leaseSome(worker2, queue, { max_jobs: 10 }))].sort().join('')).toBe('ab');
   });
 
   it('are held to a limit from the moment it is set, by a process that has known the queue without one', async () => {
@@ -158,7 +159,7 @@ describe('tenants that take turns', () => {
     expect(await lease(worker2, queue, { max_jobs: 10 })).toHaveLength(2);
     expect(await lease(worker2, queue, { max_jobs: 10 })).toEqual([]);
     await share(queue, 'tenant', { running: null });
-    expect(await lease(worker2, queue, { max_jobs: 10, wait_secs: 20 })).toHaveLength(7);
+    expect(await leaseSome(worker2, queue, { max_jobs: 10 })).toHaveLength(7);
   });
 
   it('are not given a job that has expired in its line', async () => {
@@ -189,7 +190,7 @@ describe('tenants that take turns', () => {
     await sorted(queue, 3);
     await sound();
     for (const each of two) if (each !== holder) await complete(worker, each);
-    expect([...tenants(await lease(worker, queue, { max_jobs: 10, wait_secs: 20 }))].sort().join('')).toBe('ab');
+    expect([...tenants(await leaseSome(worker, queue, { max_jobs: 10 }))].sort().join('')).toBe('ab');
   });
 
   it('do so no more once the setting is taken away: the lines are dissolved, and nothing stays behind', async () => {

@@ -9,6 +9,7 @@ import { startAnotherServer } from '../another-server.js';
 import { blockClaimOf } from '../blocking.js';
 import * as kit from '../kit.js';
 import { complete, createJob, fail, idsOf, lease, leaseOne, newQueue, SWEEP_OFTEN } from '../kit.js';
+import { leaseNext } from '../waiting.js';
 
 describe('unique jobs', async () => {
   const database = await cloneDatabase();
@@ -133,7 +134,7 @@ describe('unique jobs', async () => {
     const replace = { on_conflict: 'replace' };
     const id = await made(post(a, queue, replace, { payload: { n: 1 }, metadata: { m: 1 } }, { priority: 1 }));
     const events = await a.open('GET', `/api/v1/jobs/${id}/events`);
-    const more = { payload: { n: 2 }, metadata: { m: 2 }, task_name: 'other', delay_secs: 60 };
+    const more = { payload: { n: 2 }, metadata: { m: 2 }, task_name: 'other', delay_secs: 3_600 };
     expect(await found(post(a2, queue, replace, more, { priority: 9, max_retries: 0 }))).toBe(id);
     expect(await lease(worker, queue)).toEqual([]);
     expect(await kit.getJob(a, id)).toMatchObject({
@@ -164,7 +165,7 @@ describe('unique jobs', async () => {
     await block.held(2);
     await block.release();
     expect((await leased).map(({ job }) => [job.id, job.payload])).toEqual([[id, { n: 1 }]]);
-    expect((await leaseOne(worker, queue, { wait_secs: 20 })).job).toMatchObject({
+    expect((await leaseNext(worker, queue)).job).toMatchObject({
       id: await made(second),
       payload: { n: 2 },
     });
@@ -173,22 +174,22 @@ describe('unique jobs', async () => {
 
   it('a debounce is put off by each create, and by max_wait_secs at most', async () => {
     const queue = newQueue();
-    const debounce = { on_conflict: 'replace', max_wait_secs: 100 };
-    const id = await made(post(a, queue, debounce, { delay_secs: 60 }));
+    const debounce = { on_conflict: 'replace', max_wait_secs: 10_000 };
+    const id = await made(post(a, queue, debounce, { delay_secs: 6_000 }));
     const createdAt = Date.parse((await kit.getJob(a, id)).created_at);
     const dueIn = async (): Promise<number> =>
       Math.round((Date.parse((await kit.getJob(a, id)).scheduled_at) - createdAt) / 1000);
-    expect(await dueIn()).toBe(60);
-    await clock.advance(30);
-    await found(post(a2, queue, debounce, { delay_secs: 60 }));
-    expect(await dueIn()).toBeGreaterThanOrEqual(90);
-    expect(await dueIn()).toBeLessThan(100);
-    await clock.advance(30);
-    await found(post(a, queue, debounce, { delay_secs: 60, payload: { last: true } }));
-    expect(await dueIn()).toBe(100);
+    expect(await dueIn()).toBe(6_000);
+    await clock.advance(3_000);
+    await found(post(a2, queue, debounce, { delay_secs: 6_000 }));
+    expect(await dueIn()).toBeGreaterThanOrEqual(9_000);
+    expect(await dueIn()).toBeLessThan(10_000);
+    await clock.advance(3_000);
+    await found(post(a, queue, debounce, { delay_secs: 6_000, payload: { last: true } }));
+    expect(await dueIn()).toBe(10_000);
     expect(await lease(worker, queue)).toEqual([]);
-    await clock.advance(41);
-    const leased = await leaseOne(worker, queue, { wait_secs: 20 });
+    await clock.advance(4_001);
+    const leased = await leaseNext(worker, queue);
     expect(leased.job).toMatchObject({ id, payload: { last: true } });
   });
 
@@ -232,18 +233,18 @@ describe('unique jobs', async () => {
     const id = await made(post(a, queue, replace, delay, limits(11, 11)));
     // Limits that nobody uses are forgotten.
     await createJob(a, queue, { config: limits(12, 12) });
-    const holder = await leaseOne(worker, queue, { wait_secs: 20, lease_secs: 3_600 });
-    const sleeper = await createJob(a, queue, { config: limits(13, 13), delay_secs: 60 });
+    const holder = await leaseNext(worker, queue);
+    const sleeper = await createJob(a, queue, { config: limits(13, 13), delay_secs: 1_800 });
     await until(async () => (await shown()).r.rate.count === 13, { what: 'the rate to be that of the newest job' });
     expect(await found(post(a2, queue, replace, delay, limits(14, 14)))).toBe(id);
     await until(async () => (await shown()).r.rate.count === 14, { what: 'the rate to be that of the replacement' });
     expect((await shown()).k.limit).toBe(14);
     const last = { limits: [{ key: 'k', running: 15 }] };
     expect(await found(post(a, queue, replace, {}, last))).toBe(id);
-    const replaced = await leaseOne(worker, queue, { wait_secs: 20, lease_secs: 3_600 });
+    const replaced = await leaseNext(worker, queue);
     // What was created between the two falls due, and is looked at.
-    await clock.advance(61);
-    const woken = await leaseOne(worker, queue, { wait_secs: 20 });
+    await clock.advance(1_801);
+    const woken = await leaseNext(worker, queue);
     expect(woken.job.id).toBe(sleeper);
     expect(await shown()).toMatchObject({ k: { limit: 15 }, r: { rate: { count: 14 } } });
     for (const each of [holder, replaced, woken]) await complete(worker, each);
