@@ -3,6 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { cloneDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
 import { cancel, complete, createJob, expireLease, fail, leaseOne, newQueue, SWEEP_OFTEN } from '../kit.js';
+import { leaseNext } from '../waiting.js';
 import { checkpointsOf, readAsWorker, store } from './kit.js';
 
 const MAX_BYTES = 20_000;
@@ -75,7 +76,7 @@ describe('a checkpoint', () => {
     const id = await createJob(a, queue, { config: { retry_delay_secs: 0, jitter_factor: 0 } });
     const first = await leaseOne(worker, queue);
     await expireLease(database, id);
-    const second = await leaseOne(worker, queue, { wait_secs: 30 });
+    const second = await leaseNext(worker, queue);
     expect((await store(worker, first, 'late', 1)).status).toBe(409);
     await store(worker, second, 'in time', 2);
     await cancel(a, id);

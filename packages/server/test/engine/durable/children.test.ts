@@ -24,6 +24,7 @@ import {
   waitFor,
   type Leased,
 } from '../kit.js';
+import { leaseNext, leaseSome } from '../waiting.js';
 import { checkpointsOf, store, suspend } from './kit.js';
 
 const HOUR = 3_600;
@@ -59,11 +60,7 @@ describe('children', async () => {
   const awaitAll = (parent: Leased, children: string[], fields: object = {}): Promise<Reply> =>
     suspend(worker, parent, { checkpoint: 'all', delay_secs: HOUR, wait: { children }, ...fields });
   /** Waits for the parent to be due again, and leases it. */
-  const again = (queue: string): Promise<Leased> =>
-    lease(worker, queue, { wait_secs: 20, lease_secs: HOUR }).then(([leased]) => {
-      expect(leased, 'the parent').toBeDefined();
-      return leased!;
-    });
+  const again = (queue: string): Promise<Leased> => leaseNext(worker, queue);
   const ends = async (id: string, name = 'all'): Promise<unknown> =>
     ((await checkpointsOf(a, id))[name] as { children: unknown } | undefined)?.children;
 
@@ -213,9 +210,7 @@ describe('children', async () => {
     await made(parent, [child(below, 'x', limits), child(below, 'y', limits), child(below, 'z', { delay_secs: 1 })]);
     await awaitAll(parent, ['x', 'y', 'z']);
     for (let n = 0; n < 3; n++) {
-      const leased = await lease(worker, below, { max_jobs: 5, wait_secs: 20 });
-      expect(leased.length).toBeGreaterThan(0);
-      for (const each of leased) await complete(worker, each);
+      for (const each of await leaseSome(worker, below, { max_jobs: 5 })) await complete(worker, each);
       if ((await listAll(a, `queue=${below}&status=completed`)).length === 3) break;
     }
     await again(queue);

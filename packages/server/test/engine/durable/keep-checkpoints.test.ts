@@ -3,6 +3,7 @@ import { cloneDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
 import { complete, createJob, deadLettersOf, fail, getJob, lease, leaseOne, newQueue, report } from '../kit.js';
 import { perform } from '../operations/operation-kit.js';
+import { leaseNext } from '../waiting.js';
 import { checkpointsOf, signal, store, suspend } from './kit.js';
 
 /** Copies of jobs that begin where those had got to. */
@@ -81,7 +82,7 @@ describe('a replay', () => {
     let parent = leased;
     for (const name of ['good', 'bad']) {
       await suspend(worker, parent, { checkpoint: `call ${name}`, delay_secs: 600, wait: { children: [name] } });
-      parent = await leaseOne(worker, queue, { wait_secs: 20 });
+      parent = await leaseNext(worker, queue);
     }
     expect(Object.keys(await checkpointsOf(a, id)).sort()).toEqual(['answered', 'asked', 'call bad', 'call good']);
     await fail(worker, parent, { retryable: false });

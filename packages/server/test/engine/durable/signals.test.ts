@@ -5,6 +5,7 @@ import { cloneDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { cancel, complete, createJob, getJob, lease, leaseOne, newQueue, NEWS_ALONE } from '../kit.js';
+import { inTime, leaseNext, LONGEST_WAIT_SECS } from '../waiting.js';
 import { checkpointsOf, readAsWorker, signal, store, suspend } from './kit.js';
 
 /** Two processes on one database: what one is told wakes those who wait at the other. */
@@ -45,15 +46,18 @@ async function wait(queue: string, key: string | null, more: object = {}): Promi
 
 describe('a signal', () => {
   it('wakes the job that waits for it, at once, in whichever process its worker asks', async () => {
-    const key = newKey();
-    const { id, queue } = await waiting(key);
-    expect(await getJob(a, id)).toMatchObject({ status: 'pending', waiting_for: { signal: 'go', key } });
-    expect((await a.get(`/api/v1/jobs/${id}/why`)).body).toMatchObject({ reason: 'waiting_for_signal' });
-    const polling = lease(two.worker, queue, { wait_secs: 30 });
-    const sent = `{"name":"go","key":"${key}","value":{ "n": 12345678901234567890}}`;
-    const reply = await a.post('/api/v1/signals', sent);
-    expect([reply.status, reply.body]).toEqual([202, { delivered: true }]);
-    const [woken] = await polling;
+    const { id, woken } = await inTime(LONGEST_WAIT_SECS, async (time) => {
+      const key = newKey();
+      const { id, queue } = await waiting(key);
+      expect(await getJob(a, id)).toMatchObject({ status: 'pending', waiting_for: { signal: 'go', key } });
+      expect((await a.get(`/api/v1/jobs/${id}/why`)).body).toMatchObject({ reason: 'waiting_for_signal' });
+      time.restart();
+      const polling = lease(two.worker, queue, { wait_secs: LONGEST_WAIT_SECS });
+      const sent = `{"name":"go","key":"${key}","value":{ "n": 12345678901234567890}}`;
+      const reply = await a.post('/api/v1/signals', sent);
+      expect([reply.status, reply.body]).toEqual([202, { delivered: true }]);
+      return { id, woken: (await polling)[0] };
+    });
     expect(woken!.job).toMatchObject({ id, delivery_count: 2, retry_count: 0 });
     expect((await readAsWorker(worker, woken!)).text).toContain('"value":{"value":{ "n": 12345678901234567890}}');
     expect((await readAsWorker(worker, woken!)).body.waits).toEqual([]);
@@ -249,21 +253,21 @@ describe('a suspended job with limits', () => {
     const first = await createJob(a, queue, { config: config_ });
     const second = await createJob(a, queue, { config: config_ });
     await wait(queue, null);
-    const other = await leaseOne(worker, queue, { wait_secs: 30 });
+    const other = await leaseNext(worker, queue);
     expect(other.job.id).toBe(second);
     expect((await a.post(`/api/v1/jobs/${first}/signals/go`, { value: 1 })).body).toEqual({ delivered: true });
     expect(await lease(worker, queue)).toEqual([]);
     expect((await a.get(`/api/v1/jobs/${first}/why`)).body.reason).toBe('limited');
     await complete(worker, other);
-    const again = await leaseOne(worker, queue, { wait_secs: 30 });
+    const again = await leaseNext(worker, queue);
     expect(again.job).toMatchObject({ id: first, delivery_count: 2 });
     await suspend(worker, again, { checkpoint: 'nap', delay_secs: 60 });
     const third = await createJob(a, queue, { config: config_ });
-    const woken = await leaseOne(worker, queue, { wait_secs: 30 });
+    const woken = await leaseNext(worker, queue);
     expect(woken.job.id).toBe(third);
     await complete(worker, woken);
     await clock.advance(60);
-    const last = await leaseOne(worker, queue, { wait_secs: 30 });
+    const last = await leaseNext(worker, queue);
     expect(last.job).toMatchObject({ id: first, delivery_count: 3 });
     await complete(worker, last);
     expect((await a.get('/api/v1/limits')).body.limits.every((limit: { running: number }) => limit.running === 0)).toBe(

@@ -19,6 +19,7 @@ import {
   NEWS_ALONE,
 } from '../kit.js';
 import { createSilently } from '../silent.js';
+import { inTime, leaseNext, LONGEST_WAIT_SECS } from '../waiting.js';
 
 /** Whoever is answered here was told, or had set an alarm: no look comes to the rescue. */
 const server = await useTestServer({ config: { mode: 'api' }, intervals: NEWS_ALONE });
@@ -30,8 +31,7 @@ const waiting = async ({ metricsUrl } = server): Promise<number> => {
   return Number(/^millrace_long_polls (\d+)/m.exec(page)?.[1]);
 };
 
-/** Longer than any machine needs to answer. */
-const LONG_SECS = 30;
+const LONG_SECS = LONGEST_WAIT_SECS;
 
 /** What a promise brings, and after how many seconds. */
 async function timed<T>(work: Promise<T>): Promise<{ readonly value: T; readonly secs: number }> {
@@ -49,46 +49,54 @@ describe.concurrent('a long poll', () => {
   });
 
   it('does not last without wait_secs', async () => {
-    const hangUp = new AbortController();
-    const [path, body] = [`/api/v1/queues/${newQueue()}/lease`, { wait_secs: LONG_SECS }];
-    let lasts = true;
-    const long = worker.send('POST', path, { body, signal: hangUp.signal }).finally(() => (lasts = false));
-    expect(await lease(worker, newQueue())).toEqual([]);
-    expect(lasts).toBe(true);
-    hangUp.abort();
-    await expect(long).rejects.toThrow();
+    await inTime(LONG_SECS, async () => {
+      const hangUp = new AbortController();
+      const [path, body] = [`/api/v1/queues/${newQueue()}/lease`, { wait_secs: LONG_SECS }];
+      let lasts = true;
+      const long = worker.send('POST', path, { body, signal: hangUp.signal }).finally(() => (lasts = false));
+      expect(await lease(worker, newQueue())).toEqual([]);
+      expect(lasts).toBe(true);
+      hangUp.abort();
+      await expect(long).rejects.toThrow();
+    });
   });
 
   it('answers when a job falls due, and not before', async () => {
-    const queue = newQueue();
-    const id = await createJob(a, queue, { run_at: inSeconds(1.5) });
-    const [leased] = await lease(worker, queue, { wait_secs: LONG_SECS });
-    expect(leased?.job.id).toBe(id);
-    expect(comparable(leased!.job.started_at) >= comparable(leased!.job.scheduled_at)).toBe(true);
+    await inTime(LONG_SECS, async () => {
+      const queue = newQueue();
+      const id = await createJob(a, queue, { run_at: inSeconds(1.5) });
+      const [leased] = await lease(worker, queue, { wait_secs: LONG_SECS });
+      expect(leased?.job.id).toBe(id);
+      expect(comparable(leased!.job.started_at) >= comparable(leased!.job.scheduled_at)).toBe(true);
+    });
   });
 
   it('answers when the backoff of a retry is over, and not before', async () => {
-    const queue = newQueue();
-    const id = await createJob(a, queue, { config: { retry_delay_secs: 1, jitter_factor: 0 } });
-    await fail(worker, await leaseOne(worker, queue));
-    const [leased] = await lease(worker, queue, { wait_secs: LONG_SECS });
-    expect(leased?.job).toMatchObject({ id, delivery_count: 2, retry_count: 1 });
-    expect(comparable(leased!.job.started_at) >= comparable(leased!.job.scheduled_at)).toBe(true);
+    await inTime(LONG_SECS, async () => {
+      const queue = newQueue();
+      const id = await createJob(a, queue, { config: { retry_delay_secs: 1, jitter_factor: 0 } });
+      await fail(worker, await leaseOne(worker, queue));
+      const [leased] = await lease(worker, queue, { wait_secs: LONG_SECS });
+      expect(leased?.job).toMatchObject({ id, delivery_count: 2, retry_count: 1 });
+      expect(comparable(leased!.job.started_at) >= comparable(leased!.job.scheduled_at)).toBe(true);
+    });
   });
 
   it('of many callers as many are answered as there are jobs, and nobody gets two', async () => {
-    const queue = newQueue();
-    const answers: string[][] = [];
-    const polls = Array.from({ length: 12 }, async () => {
-      answers.push(idsOf(await lease(worker, queue, { wait_secs: LONG_SECS })));
+    await inTime(LONG_SECS, async () => {
+      const queue = newQueue();
+      const answers: string[][] = [];
+      const polls = Array.from({ length: 12 }, async () => {
+        answers.push(idsOf(await lease(worker, queue, { wait_secs: LONG_SECS })));
+      });
+      const first = await createJobs(a, queue, 5);
+      await until(() => answers.length >= 5, { what: 'five answers' });
+      expect(answers.flat().sort()).toEqual([...first].sort());
+      const others = await createJobs(a, queue, 7);
+      await Promise.all(polls);
+      expect(answers.flat().sort()).toEqual([...first, ...others].sort());
+      expect(answers.filter((ids) => ids.length !== 1)).toEqual([]);
     });
-    const first = await createJobs(a, queue, 5);
-    await until(() => answers.length >= 5, { what: 'five answers' });
-    expect(answers.flat().sort()).toEqual([...first].sort());
-    const others = await createJobs(a, queue, 7);
-    await Promise.all(polls);
-    expect(answers.flat().sort()).toEqual([...first, ...others].sort());
-    expect(answers.filter((ids) => ids.length !== 1)).toEqual([]);
   });
 });
 
@@ -117,54 +125,64 @@ describe('a long poll on a queue that was found idle before', () => {
   it('finds by itself, within five seconds, a job that nobody announces while it waits', async () => {
     expect(SAFETY_MS).toBeLessThan(5_000);
     const looking = await startTestServer({ database, config: { mode: 'api' }, intervals: { safetyPollMs: 300 } });
-    const queue = newQueue();
-    const polling = lease(looking.worker, queue, { wait_secs: LONG_SECS });
-    await until(async () => (await waiting(looking)) === 1);
-    const id = await createSilently(database, queue);
-    expect(idsOf(await polling)).toEqual([id]);
+    await inTime(LONG_SECS, async (time) => {
+      const queue = newQueue();
+      const polling = lease(looking.worker, queue, { wait_secs: LONG_SECS });
+      await until(async () => time.isUp || (await waiting(looking)) === 1);
+      const id = await createSilently(database, queue);
+      expect(idsOf(await polling)).toEqual([id]);
+    });
     await looking.stop();
   });
 
   it('answers when a job that was scheduled before falls due', async () => {
-    const queue = newQueue();
-    const id = await createJob(a, queue, { run_at: inSeconds(2) });
-    // Where a second takes that long, it falls due during the first call.
-    const early = await lease(worker, queue, { wait_secs: 1 });
-    const [leased] = early.length > 0 ? early : await lease(worker, queue, { wait_secs: LONG_SECS });
-    expect(leased?.job.id).toBe(id);
-    expect(comparable(leased!.job.started_at) >= comparable(leased!.job.scheduled_at)).toBe(true);
+    await inTime(LONG_SECS, async () => {
+      const queue = newQueue();
+      const id = await createJob(a, queue, { run_at: inSeconds(2) });
+      // Where a second takes that long, it falls due during the first call.
+      const early = await lease(worker, queue, { wait_secs: 1 });
+      const [leased] = early.length > 0 ? early : await lease(worker, queue, { wait_secs: LONG_SECS });
+      expect(leased?.job.id).toBe(id);
+      expect(comparable(leased!.job.started_at) >= comparable(leased!.job.scheduled_at)).toBe(true);
+    });
   });
 });
 
 /** One after the other, because they count who waits at the server. */
 describe('a call that waits at an empty queue', () => {
   it('answers as soon as a job is put on the queue', async () => {
-    const queue = newQueue();
-    const polling = lease(worker, queue, { wait_secs: LONG_SECS });
-    await until(async () => (await waiting()) === 1);
-    const id = await createJob(a, queue);
-    expect(idsOf(await polling)).toEqual([id]);
+    await inTime(LONG_SECS, async (time) => {
+      const queue = newQueue();
+      const polling = lease(worker, queue, { wait_secs: LONG_SECS });
+      await until(async () => time.isUp || (await waiting()) === 1);
+      const id = await createJob(a, queue);
+      expect(idsOf(await polling)).toEqual([id]);
+    });
   });
 
   it('a nearer job that comes later moves the alarm', async () => {
-    const queue = newQueue();
-    await createJob(a, queue, { run_at: inSeconds(600) });
-    const polling = lease(worker, queue, { wait_secs: LONG_SECS });
-    await until(async () => (await waiting()) === 1);
-    const id = await createJob(a, queue, { run_at: inSeconds(0.8), config: { priority: -1 } });
-    expect(idsOf(await polling)).toEqual([id]);
+    await inTime(LONG_SECS, async (time) => {
+      const queue = newQueue();
+      await createJob(a, queue, { run_at: inSeconds(600) });
+      const polling = lease(worker, queue, { wait_secs: LONG_SECS });
+      await until(async () => time.isUp || (await waiting()) === 1);
+      const id = await createJob(a, queue, { run_at: inSeconds(0.8), config: { priority: -1 } });
+      expect(idsOf(await polling)).toEqual([id]);
+    });
   });
 
   it('whose client hung up claims nothing', async () => {
     const queue = newQueue();
-    const hangUp = new AbortController();
-    const polling = worker.send('POST', `/api/v1/queues/${queue}/lease`, {
-      body: { wait_secs: 30, max_jobs: 100 },
-      signal: hangUp.signal,
+    await inTime(LONG_SECS, async (time) => {
+      const hangUp = new AbortController();
+      const polling = worker.send('POST', `/api/v1/queues/${queue}/lease`, {
+        body: { wait_secs: LONG_SECS, max_jobs: 100 },
+        signal: hangUp.signal,
+      });
+      await until(async () => time.isUp || (await waiting()) === 1);
+      hangUp.abort();
+      await expect(polling).rejects.toThrow();
     });
-    await until(async () => (await waiting()) === 1);
-    hangUp.abort();
-    await expect(polling).rejects.toThrow();
     await until(async () => (await waiting()) === 0);
     const id = await createJob(a, queue);
     const { job } = await leaseOne(worker, queue);
@@ -180,7 +198,7 @@ describe('a client that hangs up while its claim is in flight', () => {
     const block = await blockClaimOf(database, id);
     const { hostname, port } = new URL(server.url);
     const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
-    const body = '{"wait_secs":5}';
+    const body = `{"wait_secs":${LONG_SECS}}`;
     socket.write(
       `POST /api/v1/queues/${queue}/lease HTTP/1.1\r\nhost: test\r\nauthorization: Bearer ${WORKER_TOKEN}\r\n` +
         `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
@@ -197,10 +215,10 @@ describe('a client that hangs up while its claim is in flight', () => {
     const id = await createJob(a, queue);
     const before = await getJob(a, id);
     const release = await claimForNobody(queue, id);
-    const next = lease(worker, queue, { wait_secs: LONG_SECS });
+    const next = leaseNext(worker, queue);
     await release();
-    const [leased] = await next;
-    expect(leased?.job).toMatchObject({ id, delivery_count: 1, retry_count: 0, scheduled_at: before.scheduled_at });
+    const leased = await next;
+    expect(leased.job).toMatchObject({ id, delivery_count: 1, retry_count: 0, scheduled_at: before.scheduled_at });
   });
 
   it('leaves the job as it was even if it cannot be put back at once', async () => {

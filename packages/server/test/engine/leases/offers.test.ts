@@ -1,10 +1,12 @@
 import type { QueueDetail, Why, Worker } from '@millrace/contract';
 import { afterAll, describe, expect, it } from 'vitest';
+import { OFFER_SECS } from '../../../src/engine/shared/offers.js';
 import type { Client } from '../../support/client.js';
 import { cloneDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { createJob, createJobs, newQueue, report, type Leased } from '../kit.js';
+import { inTime, type Time } from '../waiting.js';
 
 /** What workers say of themselves when they ask for jobs, in two processes on one database. */
 const database = await cloneDatabase();
@@ -31,27 +33,41 @@ const workersOf = async (queue: string, client = a): Promise<Worker[]> => {
 };
 
 /** What a process hears first it writes at once, the rest a while later: so all that the other is to know is here. */
-const [shown, known] = [newQueue(), newQueue()];
-expect((await detail(shown)).slots).toBeNull();
-await createJobs(a, shown, 3);
-await Promise.all([
-  ask(shown, { worker_id: 'w1', max_jobs: 2, slots: 8, tasks: ['resize', 'crop'] }).then(() =>
-    ask(shown, { worker_id: 'w2', slots: 3 }),
-  ),
-  ask(known, { worker_id: 'w1', tasks: ['crop'] }),
-]);
+async function tell() {
+  const [shown, known] = [newQueue(), newQueue()];
+  const at = performance.now();
+  expect((await detail(shown)).slots).toBeNull();
+  await createJobs(a, shown, 3);
+  await Promise.all([
+    ask(shown, { worker_id: 'w1', max_jobs: 2, slots: 8, tasks: ['resize', 'crop'] }).then(() =>
+      ask(shown, { worker_id: 'w2', slots: 3 }),
+    ),
+    ask(known, { worker_id: 'w1', tasks: ['crop'] }),
+  ]);
+  return { shown, known, at };
+}
+let told = await tell();
+
+/** Nobody offers anything any more who has not asked for a while: a test that takes so long begins with new offers. */
+const whileOffered = (test: (told: { readonly shown: string; readonly known: string }, time: Time) => Promise<void>) =>
+  inTime(OFFER_SECS / 2, async (time) => {
+    if (performance.now() - told.at > OFFER_SECS * 500) told = await tell();
+    await test(told, time);
+  });
 
 describe('slots', () => {
   it('are shown for the worker and its queue, in every process', async () => {
-    const queue = shown;
-    expect((await detail(queue)).slots).toEqual({ offered: 11, in_use: 3 });
-    expect(await workersOf(queue)).toEqual([
-      expect.objectContaining({ worker_id: 'w2', slots: 3, tasks: null, running: 1 }),
-      expect.objectContaining({ worker_id: 'w1', slots: 8, tasks: ['resize', 'crop'], running: 2 }),
-    ]);
-    await until(async () => (await detail(queue, two.a)).slots?.offered === 11, { what: 'the other process to know' });
-    const elsewhere = await workersOf(queue, two.a);
-    expect(elsewhere.find(({ worker_id: id }) => id === 'w1')).toMatchObject({ slots: 8, tasks: ['resize', 'crop'] });
+    await whileOffered(async ({ shown: queue }, time) => {
+      expect((await detail(queue)).slots).toEqual({ offered: 11, in_use: 3 });
+      expect(await workersOf(queue)).toEqual([
+        expect.objectContaining({ worker_id: 'w2', slots: 3, tasks: null, running: 1 }),
+        expect.objectContaining({ worker_id: 'w1', slots: 8, tasks: ['resize', 'crop'], running: 2 }),
+      ]);
+      const isKnown = async (): Promise<boolean> => (await detail(queue, two.a)).slots?.offered === 11;
+      await until(async () => time.isUp || (await isKnown()), { what: 'the other process to know' });
+      const elsewhere = await workersOf(queue, two.a);
+      expect(elsewhere.find(({ worker_id: id }) => id === 'w1')).toMatchObject({ slots: 8, tasks: ['resize', 'crop'] });
+    });
   });
 
   it('change with what the worker says, and are clamped', async () => {
@@ -72,16 +88,18 @@ describe('slots', () => {
 
 describe('a job whose task nobody knows', () => {
   it('says so, while workers ask that all name their tasks', async () => {
-    const queue = known;
-    const id = await createJob(a, queue, { task_name: 'resize' });
-    expect(await why(id)).toMatchObject({
-      reason: 'no_handler',
-      message: `A worker has asked for jobs of the queue "${queue}", but knows no task "resize".`,
+    await whileOffered(async ({ known: queue }, time) => {
+      const id = await createJob(a, queue, { task_name: 'resize' });
+      expect(await why(id)).toMatchObject({
+        reason: 'no_handler',
+        message: `A worker has asked for jobs of the queue "${queue}", but knows no task "resize".`,
+      });
+      const isKnown = async (): Promise<boolean> => (await why(id, two.a)).reason === 'no_handler';
+      await until(async () => time.isUp || (await isKnown()), { what: 'the other process to know' });
+      await two.worker.post(`/api/v1/queues/${queue}/lease`, { worker_id: 'w2', tasks: ['resize'], max_jobs: 1 });
+      const other = await createJob(a, queue, { task_name: 'resize' });
+      expect((await why(other, two.a)).reason).toBe('behind');
     });
-    await until(async () => (await why(id, two.a)).reason === 'no_handler', { what: 'the other process to know' });
-    await two.worker.post(`/api/v1/queues/${queue}/lease`, { worker_id: 'w2', tasks: ['resize'], max_jobs: 1 });
-    const other = await createJob(a, queue, { task_name: 'resize' });
-    expect((await why(other, two.a)).reason).toBe('behind');
   });
 
   it('says so too while it is put off, after it was given back', async () => {

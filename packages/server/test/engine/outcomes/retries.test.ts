@@ -7,6 +7,8 @@ import { complete, createJob, deadLettersOf, fail, getJob, lease, leaseOne, newQ
 describe('retries', async () => {
   const database = await cloneDatabase();
   const clock = await controlClock(database);
+  // No retry falls due before the clock says so.
+  await clock.freeze();
   const server = await startTestServer({ database, config: { mode: 'api' } });
   const { a, worker } = server;
   afterAll(async () => {
