@@ -32,7 +32,7 @@ describe('GET /workers', async () => {
     return (reply.body.workers as Worker[]).filter(({ queue_name: queue }) => queue === of);
   };
   const leaseAs = async (name: string | null, queue: string, fields = {}, client = worker): Promise<Leased[]> => {
-    const body = { ...(name !== null && { worker_id: name }), lease_secs: 300, ...fields };
+    const body = { ...(name !== null && { worker_id: name }), lease_secs: 3_600, ...fields };
     return (await client.post(`/api/v1/queues/${queue}/lease`, body)).body.jobs as Leased[];
   };
   /** On another server, which writes what it saw when it stops. */
@@ -134,7 +134,8 @@ describe('GET /workers', async () => {
     const id = await createJob(a, queue, { config: { retry_delay_secs: 0 } });
     expect(await leaseAs('lost', queue)).toHaveLength(1);
     await expireLease(database, id);
-    expect(await leaseAs('heir', queue, { wait_secs: 30 })).toHaveLength(1);
+    const isLeased = async (): Promise<boolean> => (await leaseAs('heir', queue, { wait_secs: 30 })).length === 1;
+    await until(isLeased, { what: 'the job to be due again' });
     const found = new Map((await workers(a, queue)).map((each) => [each.worker_id, each]));
     expect(found.get('lost')).toMatchObject({ ...NOTHING, expired: 1 });
     expect(found.get('heir')).toMatchObject({ running: 1, completed: 0, expired: 0 });
@@ -148,9 +149,9 @@ describe('GET /workers', async () => {
     const order = async (): Promise<string[]> => (await workers(a, queue)).map(({ worker_id: id }) => id);
     const [plain, progress, release, cancelled] = held.map(([leased]) => leased!);
     expect(new Set(held.map(([leased]) => leased!.job.id))).toEqual(new Set(jobs));
-    await report(worker, 'heartbeat', progress!, { extend_secs: 60, progress: { done: 1 } });
+    await report(worker, 'heartbeat', progress!, { extend_secs: 3_600, progress: { done: 1 } });
     expect((await order())[0]).toBe('progress');
-    await report(worker, 'heartbeat', plain!, { extend_secs: 60 });
+    await report(worker, 'heartbeat', plain!, { extend_secs: 3_600 });
     expect((await order())[0]).toBe('plain');
     await report(worker, 'release', release!);
     expect((await order())[0]).toBe('release');
@@ -208,7 +209,7 @@ describe('GET /workers', async () => {
     await database.query(
       `INSERT INTO millrace.workers (at, last_seen_at, completed, failed, expired, tenant, worker, queue)
        SELECT now() - age, now() - age, 1, 0, 0, $1, name, $2
-       FROM (VALUES (interval '50 minutes', 'recent'), (interval '64 minutes', 'gone'),
+       FROM (VALUES (interval '50 minutes', 'recent'), (interval '61 minutes', 'gone'),
                     (interval '66 minutes', 'long gone')) AS old (age, name)`,
       [TENANT_B, queue],
     );

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { useTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { complete, fail, getJob, lease, newQueue } from '../kit.js';
+import { inTime, LONGEST_WAIT_SECS } from '../waiting.js';
 import { begin, bury, ended, getOperation, perform, post } from './operation-kit.js';
 
 describe('a bulk replay', async () => {
@@ -134,12 +135,17 @@ describe('a bulk replay', async () => {
   });
 
   it('wakes the workers that wait for its jobs', async () => {
-    const queue = newQueue();
-    await bury(a, worker, queue, 1);
-    const waiting = lease(worker, queue, { wait_secs: 30 });
-    const id = await begin(a, { action: 'replay_dead_letters', filter: { queue_name: queue } });
-    const [leased] = await waiting;
-    await complete(worker, leased!);
+    const { id, leased } = await inTime(LONGEST_WAIT_SECS, async (time) => {
+      const queue = newQueue();
+      await bury(a, worker, queue, 1);
+      time.restart();
+      const waiting = lease(worker, queue, { wait_secs: LONGEST_WAIT_SECS });
+      const id = await begin(a, { action: 'replay_dead_letters', filter: { queue_name: queue } });
+      const [leased] = await waiting;
+      expect(leased).toBeDefined();
+      return { id, leased: leased! };
+    });
+    await complete(worker, leased);
     await later();
     await until(async () => (await getOperation(a, id)).outcome.completed === 1 || 'it is not counted');
   });
