@@ -10,7 +10,7 @@ const create = async (queue: string, fields: object = {}): Promise<string> =>
 /** A job that failed for good. */
 async function failed(queue: string, error: string): Promise<string> {
   const id = await create(queue);
-  const { body } = await server.worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 1 });
+  const { body } = await server.worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 1, lease_secs: 3_600 });
   const { lease_token } = body.jobs[0];
   await server.worker.post(`/api/v1/jobs/${id}/fail`, { lease_token, error, retryable: false });
   return id;
@@ -37,7 +37,7 @@ describe('jobs by error and metadata', () => {
   it('are cancelled', async () => {
     const queue = 'search-2';
     const retrying = await create(queue);
-    const { body } = await server.worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 1 });
+    const { body } = await server.worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 1, lease_secs: 3_600 });
     const { lease_token } = body.jobs[0];
     await server.worker.post(`/api/v1/jobs/${retrying}/fail`, { lease_token, error: 'connection refused' });
     const signup = await create(queue, { metadata: { source: 'signup' } });

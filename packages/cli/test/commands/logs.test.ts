@@ -15,7 +15,7 @@ async function written(...messages: string[]): Promise<{ id: string; finish: () 
   const id = await createJob(a, queue);
   const leased = await leaseOne(worker, queue);
   const logs = messages.map((message) => ({ at: AT, level: 'info', message, fields: { n: 1 } }));
-  const beat = { lease_token: leased.lease_token, logs };
+  const beat = { lease_token: leased.lease_token, extend_secs: 3_600, logs };
   expect((await worker.post(`/api/v1/jobs/${id}/heartbeat`, beat)).status).toBe(200);
   return { id, finish: () => complete(worker, leased) };
 }

@@ -238,7 +238,7 @@ describe('queues', () => {
   it('shows who works on them', async () => {
     const millrace = cli();
     await millrace(['run', 'resize', '--queue=worked']);
-    await server.worker.post('/api/v1/queues/worked/lease', { worker_id: 'somebody', lease_secs: 60 });
+    await server.worker.post('/api/v1/queues/worked/lease', { worker_id: 'somebody', lease_secs: 3_600 });
     const rows = rowsOf((await millrace(['workers'])).stdout);
     expect(rows.find(({ WORKER }) => WORKER === 'somebody')).toMatchObject({ QUEUE: 'worked', RUNNING: '1' });
   });

@@ -1,19 +1,23 @@
 import { describe, expect, it } from 'vitest';
 import { createJob, createJobs, lease, newQueue, type Leased } from '../../../server/test/engine/kit.js';
 import { KEY_A, KEY_B, useTestServer } from '../../../server/test/support/server.js';
+import { until } from '../../../server/test/support/until.js';
 import { newCli, type Cli, type CallOptions, type Outcome } from '../support/cli.js';
 
 const server = await useTestServer();
 const cli = (key = KEY_A): Cli => newCli(server.url, key);
 const ended = async (task: string, payload: object = {}): Promise<string> => {
   const job = (await server.a.post('/api/v1/jobs', { task_name: task, payload })).body.job_id;
-  await server.a.post('/api/v1/jobs/wait', { job_ids: [job], wait_secs: 30 });
+  const body = { job_ids: [job], wait_secs: 30 };
+  await until(async () => (await server.a.post('/api/v1/jobs/wait', body)).body.ended.length === 1, {
+    what: 'its end',
+  });
   return job;
 };
 /** Follows until it has printed that many lines. What happens when the first ones are there: by their number. */
 async function follow(
   args: readonly string[],
-  until: number,
+  most: number,
   happens: Readonly<Record<number, () => Promise<unknown>>>,
 ): Promise<Outcome> {
   const interrupt = new AbortController();
@@ -21,7 +25,7 @@ async function follow(
   let lines = 0;
   const onOutput: CallOptions['onOutput'] = () => {
     happening.push(happens[++lines]?.() ?? Promise.resolve());
-    if (lines === until) interrupt.abort();
+    if (lines === most) interrupt.abort();
   };
   const outcome = await cli()(['tail', '--interval=100ms', ...args], { signal: interrupt.signal, onOutput });
   // The end of a job may be printed before whoever waits for that end has been told.

@@ -55,4 +55,4 @@ const dying = async (input, init) => {
   return response;
 };
 
-await new Worker({ queues: { [queue]: 1 }, handlers: [handler, mailer], lease: '60s', fetch: dying }).run();
+await new Worker({ queues: { [queue]: 1 }, handlers: [handler, mailer], lease: '1h', fetch: dying }).run();

@@ -85,7 +85,7 @@ export async function realStage(): Promise<Stage> {
 }
 
 export async function lease(stage: Stage, queue: string, options: object = {}): Promise<Wire.LeasedJob[]> {
-  const body = { max_jobs: 100, lease_secs: 60, wait_secs: 0, ...options };
+  const body = { max_jobs: 100, lease_secs: 3_600, wait_secs: 0, ...options };
   const answer = await stage.work(`/queues/${encodeURIComponent(queue)}/lease`, body);
   return answer.body.jobs as Wire.LeasedJob[];
 }

@@ -46,7 +46,8 @@ export async function useWorkerKit(): Promise<WorkerKit> {
         token: WORKER_TOKEN,
         queues: Object.fromEntries(handlers.map(({ queue }) => [queue, 4])),
         handlers,
-        lease: '60s',
+        // Longer than any test: one that ran out on a machine that is held up would be lost, or extended.
+        lease: '1h',
         signals: false,
         logger: silentLogger,
         onEvent: (event) => events.push(event),

@@ -66,7 +66,7 @@ describe.each([
 
   it('take signals, whichever comes first', async () => {
     const { id, token, queue, key } = await begin();
-    const wait = { checkpoint: 'paid', delay_secs: 60, wait: { signal: { name: 'paid', key } } };
+    const wait = { checkpoint: 'paid', delay_secs: 3_600, wait: { signal: { name: 'paid', key } } };
     await stage.work('/reports', { reports: [{ job_id: id, lease_token: token, outcome: 'suspended', ...wait }] });
     expect(await stage.millrace.signals.waits({ key }).page()).toMatchObject({
       items: [{ jobId: id, task: 'durable', name: 'paid', key }],
@@ -78,7 +78,7 @@ describe.each([
 
     const late = await begin();
     expect(await stage.millrace.signals.sendToJob(late.id, 'go', 7)).toEqual({ delivered: false });
-    const own = { checkpoint: 'go', delay_secs: 60, wait: { signal: { name: 'go' } } };
+    const own = { checkpoint: 'go', delay_secs: 3_600, wait: { signal: { name: 'go' } } };
     await stage.work(`/jobs/${late.id}/suspend`, { lease_token: late.token, ...own });
     await deliver(late.queue);
     expect(await stage.millrace.jobs.checkpoints(late.id)).toMatchObject([{ name: 'go', value: { value: 7 } }]);

@@ -28,7 +28,7 @@ describe.each([
   it('says why a job does not run', async () => {
     const { millrace } = stage;
     const queue = freshQueue();
-    const plain = task({ name: 'plain', queue });
+    const plain = task({ name: 'plain', queue, retries: { delay: '1h' } });
     const reason = async (id: string) => (await millrace.jobs.why(id)).reason;
     const first = await millrace.enqueue(plain);
     const later = await millrace.enqueue(plain, {}, { delay: '1h' });
@@ -64,7 +64,7 @@ describe.each([
     const queue = freshQueue();
     const limited = task({ name: 'limited', queue });
     const limits = [{ key: 'user:1', running: 1 }];
-    const rated = [{ key: 'api', rate: '1/60s' }] as const;
+    const rated = [{ key: 'api', rate: '1/30m' }] as const;
     const one = await millrace.enqueue(limited, {}, { limits });
     const two = await millrace.enqueue(limited, {}, { limits });
     await millrace.enqueue(limited, {}, { limits: [...rated] });
@@ -73,7 +73,7 @@ describe.each([
     await expect
       .poll(() => millrace.queues.limits({ queue }).toArray())
       .toMatchObject([
-        { key: 'api', running: 1, limit: null, rate: { count: 1, perSecs: 60, burst: 1 }, waiting: 1 },
+        { key: 'api', running: 1, limit: null, rate: { count: 1, perSecs: 1_800, burst: 1 }, waiting: 1 },
         { key: 'user:1', running: 1, limit: 1, rate: null, waiting: 1, oldest: expect.any(Date) },
       ]);
     expect(await millrace.jobs.why(two.id)).toMatchObject({
@@ -242,7 +242,7 @@ describe.each([
   it('counts what there is', async () => {
     const { millrace } = stage;
     const queue = freshQueue();
-    const plain = task({ name: 'plain', queue });
+    const plain = task({ name: 'plain', queue, retries: { delay: '1h' } });
     for (let n = 0; n < 4; n++) await millrace.enqueue(plain);
     await millrace.enqueue(plain, {}, { delay: '1h' });
     const [one, two] = await lease(stage, queue, { max_jobs: 3 });

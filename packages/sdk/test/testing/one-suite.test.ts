@@ -40,7 +40,7 @@ describe.each([
       queue,
       input: type<{ n: number }>(),
       output: type<{ n: number }>(),
-      retries: { max: 1, delay: '30s', jitter: 0 },
+      retries: { max: 1, delay: '1h', jitter: 0 },
     });
 
   describe('jobs as they end', () => {
@@ -135,7 +135,7 @@ describe.each([
       expect(retrying).toMatchObject({ status: 'retrying', retryCount: 1, errorMessage: 'boom' });
       expect(retrying.nextRetryAt!.getTime()).toBe(retrying.scheduledAt.getTime());
       expect(await workOff(stage, queue, [failing])).toEqual([]);
-      await stage.advance('31s');
+      await stage.advance('61m');
       expect(await workOff(stage, queue, [failing])).toEqual(['double']);
       await expect(job.result()).rejects.toBeInstanceOf(JobFailedError);
       const [letter] = (await stage.millrace.deadLetters.list().toArray()).filter((each) => each.jobId === job.id);
@@ -270,11 +270,13 @@ describe.each([
       const queue = freshQueue();
       const double = task({ name: 'double', queue, retries: { max: 2, delay: '0s' } });
       const job = await stage.millrace.enqueue(double);
-      const [first] = await lease(stage, queue, { lease_secs: 10 });
+      const [first] = await lease(stage, queue, { lease_secs: 1_800 });
       expect(
-        (await stage.work(`/jobs/${job.id}/heartbeat`, { lease_token: first!.lease_token, extend_secs: 20 })).body,
+        (await stage.work(`/jobs/${job.id}/heartbeat`, { lease_token: first!.lease_token, extend_secs: 3_600 })).body,
       ).toEqual({ status: 'running' });
-      await stage.advance('21s');
+      await stage.advance('31m');
+      expect((await job.get()).status).toBe('running');
+      await stage.advance('30m');
       await expect.poll(async () => (await job.get()).status).toBe('retrying');
       expect(await job.get()).toMatchObject({
         retryCount: 1,
@@ -323,7 +325,7 @@ describe.each([
         progress: { at: job.payload.n },
       }));
       const stranger = { job_id: handles[0]!.id, lease_token: '00000000-0000-4000-8000-000000000000' };
-      const beats = await stage.work('/heartbeats', { extend_secs: 30, leases: [...leases, stranger] });
+      const beats = await stage.work('/heartbeats', { extend_secs: 3_600, leases: [...leases, stranger] });
       expect(beats.body.leases.map((each: any) => each.status ?? each.code)).toEqual([
         'running',
         'running',
@@ -347,11 +349,11 @@ describe.each([
       const queue = freshQueue();
       const job = await stage.millrace.enqueue(doubling(queue), { n: 1 });
       const [held] = await lease(stage, queue);
-      const report = { lease_token: held!.lease_token, error: 'slow down', retry_after_secs: 90 };
+      const report = { lease_token: held!.lease_token, error: 'slow down', retry_after_secs: 7_200 };
       expect((await stage.work(`/jobs/${job.id}/fail`, report)).status).toBe(204);
-      await stage.advance('60s');
+      await stage.advance('60m');
       expect(await lease(stage, queue)).toEqual([]);
-      await stage.advance('31s');
+      await stage.advance('61m');
       expect(await lease(stage, queue)).toHaveLength(1);
     });
   });

@@ -101,7 +101,11 @@ describe.each([
     const [leased] = await lease(stage, queue, { slots: 5, tasks: ['note'] });
     const lease_token = leased!.lease_token;
     const line = { at: '2026-01-31T09:00:00.123Z', level: 'info', message: 'one' };
-    await stage.work(`/jobs/${job.id}/heartbeat`, { lease_token, logs: [{ ...line, fields: { a: 1 } }] });
+    await stage.work(`/jobs/${job.id}/heartbeat`, {
+      lease_token,
+      extend_secs: 3_600,
+      logs: [{ ...line, fields: { a: 1 } }],
+    });
     const details = { name: 'TypeError', stack: 'TypeError: no' };
     await stage.work(`/jobs/${job.id}/fail`, {
       lease_token,
@@ -122,11 +126,11 @@ describe.each([
 
   it('jobs of a key start at its rate', async () => {
     const queue = `rules ${++names}`;
-    const limited = task({ name: 'limited', queue, limits: [{ key: 'stripe', rate: '1/1m' }] });
+    const limited = task({ name: 'limited', queue, limits: [{ key: 'stripe', rate: '1/30m' }] });
     await stage.millrace.enqueueMany([limited.with(), limited.with()]);
     await until(async () => (await lease(stage, queue)).length === 1);
     expect(await lease(stage, queue)).toEqual([]);
-    await stage.advance('61s');
+    await stage.advance('31m');
     await until(async () => (await lease(stage, queue, { max_jobs: 1 })).length === 1);
   });
 

@@ -54,6 +54,7 @@ function start(url: string, handler: Handler, options: Partial<WorkerOptions> = 
     token: WORKER_TOKEN,
     queues: { [handler.queue]: 4 },
     handlers: [handler],
+    lease: '1h',
     signals: false,
     logger: silentLogger,
     ...options,

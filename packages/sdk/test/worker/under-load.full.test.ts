@@ -18,7 +18,7 @@ describe('workers that come and go under load', async () => {
     let sum = 0;
     // Each is stopped at another instant: while polling, running, reporting.
     for (let round = 0; sum < JOBS; round++) {
-      const { worker, running } = start([handler], { queues: { [short.queue]: 8 } });
+      const { worker, running } = start([handler], { queues: { [short.queue]: 8 }, shutdown: '1h' });
       await until(() => worker.health.held > 0 || runs.size === JOBS);
       await sleep(13 * round);
       await worker.stop();
