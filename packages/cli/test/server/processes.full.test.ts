@@ -43,7 +43,9 @@ async function serveTwo({
   url = database.url,
   detached = false,
 }: FleetOptions = {}): Promise<ServingProcess> {
-  const options = { args: ['--processes=2', ...CREDENTIALS, ...args], env: { DATABASE_URL: url }, detached };
+  // A stop waits for what runs, and on a slow machine that takes a while.
+  const patient = '--shutdown-secs=600';
+  const options = { args: ['--processes=2', patient, ...CREDENTIALS, ...args], env: { DATABASE_URL: url }, detached };
   const parent = await spawnServer(options);
   started.push(parent);
   return parent;
@@ -89,7 +91,7 @@ async function createJobs(parent: ServingProcess, count: number): Promise<void> 
 }
 
 async function startSleeping(parent: ServingProcess, durationMs: number): Promise<string> {
-  const job = { task_name: 'sleep', payload: { duration_ms: durationMs } };
+  const job = { task_name: 'sleep', payload: { duration_ms: durationMs }, config: { timeout_secs: 600 } };
   const id = (await parent.as(KEY).post('/api/v1/jobs', job)).body.job_id as string;
   await untilHandled(database, parent, id);
   return id;
@@ -123,7 +125,7 @@ it('spreads connections, adds up what the processes count, and stops all of them
 it('ends all of them at once on a second signal', async () => {
   const parent = await serveTwo();
   const children = childrenOf(parent.pid);
-  await startSleeping(parent, 60_000);
+  await startSleeping(parent, 600_000);
   parent.signal('SIGTERM');
   await parent.logged((line) => String(line.msg).startsWith('stopping'));
   parent.signal('SIGTERM');

@@ -18,6 +18,8 @@ const KEY = 'the-key-of-acme';
 const WORKER = 'the-token-of-workers';
 const JWT_SECRET = 'the-secret-that-signs-the-tokens';
 const CREDENTIALS = [`--api-keys=${KEY}:acme`, `--worker-token=${WORKER}`, `--jwt-secret=${JWT_SECRET}`];
+/** A stop waits for what runs, and on a slow machine that takes a while. */
+const PATIENT = '--shutdown-secs=600';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -145,7 +147,7 @@ describe('stopping', () => {
   it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
     '%s lets the running job finish and exits with 0',
     async (signal) => {
-      const server = await serve(CREDENTIALS);
+      const server = await serve([...CREDENTIALS, PATIENT]);
       const id = await createJob(server, KEY, { task_name: 'sleep', payload: { duration_ms: 700 } });
       await untilHandled(database, server, id);
       expect(await stop(server, signal)).toBe(0);
@@ -157,8 +159,10 @@ describe('stopping', () => {
     ['SIGTERM', 143],
     ['SIGINT', 130],
   ] as const)('a second %s ends at once', async (signal, code) => {
-    const server = await serve(CREDENTIALS);
-    const id = await createJob(server, KEY, { task_name: 'sleep', payload: { duration: 60 } });
+    const server = await serve([...CREDENTIALS, PATIENT]);
+    const id = await createJob(server, KEY, {
+      ...{ task_name: 'sleep', payload: { duration: 600 }, config: { timeout_secs: 600 } },
+    });
     await untilHandled(database, server, id);
     server.signal(signal);
     await server.logged((line) => String(line.msg).startsWith('stopping'));
