@@ -3,6 +3,7 @@ import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { cloneDatabase } from '../../server/test/support/database.js';
 import { startProxy } from '../../server/test/support/proxy.js';
 import { hasBrowser, useStage } from './support/browser.js';
+import { nextOf } from './support/leases.js';
 
 /** What the browser itself says when nobody answers, or the server cannot. */
 const EXPECTED = /ERR_|status of 503/;
@@ -24,11 +25,10 @@ describe.skipIf(!hasBrowser)('the dashboard while something is away', async () =
   };
   /** Leases a job of the queue and completes it. */
   const runOne = async (queue: string): Promise<string> => {
-    const { body } = await server.worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 1, wait_secs: 30 });
-    const { job, lease_token } = body.jobs[0];
+    const { job, lease_token } = await nextOf(server.worker, queue);
     const reply = await server.worker.post(`/api/v1/jobs/${job.id}/complete`, { lease_token });
     expect(reply.status, reply.text).toBe(204);
-    return job.id as string;
+    return job.id;
   };
   const rowsOf = (page: Page): Promise<string[]> =>
     page.locator('[data-row]').evaluateAll((all) => all.map((row) => row.getAttribute('data-row') ?? ''));

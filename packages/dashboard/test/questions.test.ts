@@ -3,6 +3,7 @@ import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ADMIN_TOKEN, TENANT_A } from '../../server/test/support/server.js';
 import { until } from '../../server/test/support/until.js';
 import { hasBrowser, useStage } from './support/browser.js';
+import { nextOf } from './support/leases.js';
 
 /** The most clicks that an answer may be away from the first page. */
 const CLICKS = 2;
@@ -20,9 +21,8 @@ describe.skipIf(!hasBrowser)('the questions', async () => {
       return reply.body.job_id as string;
     };
     const report = async (queue: string, outcome: object): Promise<void> => {
-      const { body } = await worker.post(`/api/v1/queues/${queue}/lease`, { worker_id: 'mailer-1', wait_secs: 30 });
-      const reports = body.jobs.map(({ job, lease_token }: any) => ({ job_id: job.id, lease_token, ...outcome }));
-      const reply = await worker.post('/api/v1/reports', { reports });
+      const { job, lease_token } = await nextOf(worker, queue, { worker_id: 'mailer-1' });
+      const reply = await worker.post('/api/v1/reports', { reports: [{ job_id: job.id, lease_token, ...outcome }] });
       expect(reply.body.reports[0].ok, reply.text).toBe(true);
     };
     const broken = {

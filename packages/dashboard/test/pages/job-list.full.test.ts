@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterEach, describe, expect, test } from 'vitest';
 import { hasBrowser, seriousFindings, useStage } from '../support/browser.js';
+import { nextOf } from '../support/leases.js';
 
 /** What a tenant could write where a text is shown. */
 const PROBE = '<img src=x onerror="window.broken=1">';
@@ -16,8 +17,7 @@ describe.skipIf(!hasBrowser)('what the list of jobs shows and does', async () =>
     return reply.body.job_id as string;
   };
   const fail = async (queue: string, error: string): Promise<void> => {
-    const { body } = await worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 1 });
-    const { job, lease_token } = body.jobs[0];
+    const { job, lease_token } = await nextOf(worker, queue);
     const reply = await worker.post(`/api/v1/jobs/${job.id}/fail`, { lease_token, error, retryable: false });
     expect(reply.status, reply.text).toBe(204);
   };

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterEach, describe, expect, test } from 'vitest';
 import { fetchWhole, hasBrowser, seriousFindings, useStage } from '../support/browser.js';
+import { nextOf } from '../support/leases.js';
 
 /** However long pages take to show what they should. */
 const LEASE_SECS = 3600;
@@ -16,14 +17,8 @@ describe.skipIf(!hasBrowser)('the timeline of a job', async () => {
     expect(reply.status, reply.text).toBe(201);
     return reply.body.job_id as string;
   };
-  const lease = async (queue: string, worker_id: string): Promise<string> => {
-    const { body } = await worker.post(`/api/v1/queues/${queue}/lease`, {
-      worker_id,
-      wait_secs: 30,
-      lease_secs: LEASE_SECS,
-    });
-    return body.jobs[0].lease_token as string;
-  };
+  const lease = async (queue: string, worker_id: string): Promise<string> =>
+    (await nextOf(worker, queue, { worker_id })).lease_token;
   const fail = (id: string, lease_token: string, error: string, line: number) =>
     worker.post(`/api/v1/jobs/${id}/fail`, {
       lease_token,

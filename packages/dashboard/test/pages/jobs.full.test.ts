@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterEach, describe, expect, test } from 'vitest';
 import { KEY_B } from '../../../server/test/support/server.js';
+import { until } from '../../../server/test/support/until.js';
 import { hasBrowser, seriousFindings, useStage } from '../support/browser.js';
 
 /** What a tenant could write where a text is shown. */
@@ -328,7 +329,7 @@ describe.skipIf(!hasBrowser)('jobs in the dashboard', async () => {
 
   test('axe-core finds nothing serious, in light and in dark', async () => {
     const id = await create({ task_name: 'fail', payload: { message: 'no', permanent: true } });
-    await server.a.get(`/api/v1/jobs/${id}?wait_secs=20`);
+    await until(async () => (await server.a.get(`/api/v1/jobs/${id}?wait_secs=20`)).body.status === 'failed');
     const page = await stage.visit('/', { expected: /status of 404/ });
     const findings: string[] = [];
     for (const [path, ready] of [

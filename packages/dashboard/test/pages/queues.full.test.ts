@@ -1,9 +1,13 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { ADMIN_TOKEN, startTestServer } from '../../../server/test/support/server.js';
 import { hasBrowser, seriousFindings, useStage } from '../support/browser.js';
+import { keepAsking, nextOf } from '../support/leases.js';
 
 /** What a tenant could write where a text is shown. */
 const PROBE = '<img src=x onerror="window.broken=1"><script>window.broken=1</script>\'"`{{x}}';
+
+/** However long pages take to show what they should. */
+const LEASE_SECS = 3600;
 
 describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the dashboard', async () => {
   const stage = await useStage();
@@ -19,7 +23,7 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
   test('who takes up a queue, and what runs next, are two clicks away', async () => {
     for (let n = 0; n < 3; n++) await create('inside', 'hog');
     const urgent = await create('inside', 'urgent', 9);
-    await server.worker.post('/api/v1/queues/inside/lease', { max_jobs: 1, worker_id: 'worker-7' });
+    await nextOf(server.worker, 'inside', { worker_id: 'worker-7' });
     const soon = await create('inside', 'soon', 5);
     const page = await stage.visit('/');
     await page.getByRole('link', { name: 'Queues', exact: true }).click();
@@ -148,14 +152,13 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
     };
     const failOnce = async (retry_delay_secs: number): Promise<string> => {
       const id = await add({ config: { retry_delay_secs } });
-      const { body } = await server.worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 1 });
-      const { lease_token } = body.jobs[0];
+      const { lease_token } = await nextOf(server.worker, queue);
       await server.worker.post(`/api/v1/jobs/${id}/fail`, { lease_token, error: 'no' });
       return id;
     };
     const retrying = [await failOnce(3600)];
     const running = [await add({})];
-    await server.worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 1 });
+    await nextOf(server.worker, queue);
     retrying.push(await failOnce(0));
     const waiting = [await add({}), await add({})];
     const scheduled = [await add({ delay_secs: 3600 })];
@@ -208,7 +211,7 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
     const names = (): Promise<(string | null)[]> =>
       rows.evaluateAll((all) => all.map((row) => row.getAttribute('data-row')));
     await expect.poll(names).toEqual(['stay-a', 'stay-b']);
-    await server.worker.post('/api/v1/queues/stay-a/lease', { worker_id: 'w' });
+    await nextOf(server.worker, 'stay-a', { worker_id: 'w' });
     const running = page.locator('[data-row="stay-a"] td[data-title="Running"]');
     await expect.poll(() => running.textContent()).toBe('1');
     expect(await running.getByRole('link').count()).toBe(1);
@@ -241,7 +244,7 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
     const job = await create('desk-1', 'dig');
     await create('desk-2', 'saw');
     const ask = (queue: string, fields: object, client = server.worker) =>
-      client.post(`/api/v1/queues/${queue}/lease`, fields);
+      client.post(`/api/v1/queues/${queue}/lease`, { lease_secs: LEASE_SECS, ...fields });
     // Somebody who worked ten minutes ago, on a server that is gone too.
     const other = await startTestServer({ config: { mode: 'api' }, database: server.database });
     await ask('desk-1', { worker_id: 'gone', max_jobs: 1 }, other.worker);
@@ -257,14 +260,20 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
     await create('desk-2', 'theirs', 0, server.b);
     await ask('desk-2', { worker_id: 'both', slots: 4 });
     // One that is new, and has been quick; and one that has found nothing to do.
-    for (let n = 0; n < 6; n++) await create('desk-2', 'sand');
+    const sand = { task_name: 'sand', config: { queue: 'desk-2', retry_delay_secs: 3600 } };
+    for (let n = 0; n < 6; n++) await server.a.post('/api/v1/jobs', sand);
     const leased = (await ask('desk-2', { worker_id: 'quick', slots: 6, max_jobs: 6 })).body.jobs;
     const reports = leased.map((each: { job: { id: string }; lease_token: string }) => ({
       ...{ job_id: each.job.id, lease_token: each.lease_token, outcome: 'failed', error: 'not yet' },
     }));
     await server.worker.post('/api/v1/reports', { reports });
-    await ask('desk-1', { worker_id: 'idle', slots: 3 });
-    await ask('elsewhere', { worker_id: 'stranger', slots: 3 });
+    const offers: [string, object][] = [
+      ...['desk-1', 'desk-2'].map((queue): [string, object] => [queue, { worker_id: 'both', slots: 4 }]),
+      ['desk-2', { worker_id: 'quick', slots: 6 }],
+      ['desk-1', { worker_id: 'idle', slots: 3 }],
+      ['elsewhere', { worker_id: 'stranger', slots: 3 }],
+    ];
+    await keepAsking(() => Promise.all(offers.map(([queue, fields]) => ask(queue, fields))));
 
     const page = await stage.visit('/workers?worker=both', { alone: true });
     const rowOf = (name: string) =>
@@ -303,7 +312,8 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
       task_name: 'call',
       config: { queue: 'limited', limits: [{ key: 'partner', rate: { count: 100, per_secs: 60, burst: 5 } }] },
     });
-    await server.worker.post('/api/v1/queues/limited/lease', { max_jobs: 10, slots: 4, worker_id: 'w' });
+    const offer = { max_jobs: 10, slots: 4, worker_id: 'w', lease_secs: LEASE_SECS };
+    await keepAsking(() => server.worker.post('/api/v1/queues/limited/lease', offer));
     await server.admin.send('PUT', '/api/v1/admin/queues/limited', { body: { running: 50, share: 'tenant' } });
     const page = await stage.visit('/queues/limited');
     await page.getByText('of the queue: at most 50 running, tenants take turns').waitFor();
@@ -363,7 +373,9 @@ describe.skipIf(!hasBrowser)('queues, workers and the view of operators in the d
       [other.b, 'own', 5],
     ] as const) {
       for (let i = 0; i < n; i++) await client.post('/api/v1/jobs', { task_name: 't', config: { queue } });
-      const { body } = await other.worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: n, worker_id: 'w' });
+      const { body } = await other.worker.post(`/api/v1/queues/${queue}/lease`, {
+        ...{ max_jobs: n, worker_id: 'w', lease_secs: LEASE_SECS },
+      });
       const reports = (body.jobs as { job: { id: string }; lease_token: string }[]).map(({ job, lease_token }) => ({
         ...{ job_id: job.id, lease_token, outcome: 'completed' },
       }));

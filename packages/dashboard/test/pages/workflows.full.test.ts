@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterEach, describe, expect, test } from 'vitest';
 import { fetchWhole, hasBrowser, seriousFindings, useStage } from '../support/browser.js';
+import { nextOf } from '../support/leases.js';
 
 /** What a tenant could write where a text is shown. */
 const PROBE = '<img src=x onerror="window.broken=1"><script>window.broken=1</script>\'"`{{x}}';
@@ -20,9 +21,8 @@ describe.skipIf(!hasBrowser)('workflows in the dashboard', async () => {
   };
   /** Leases the next step of the queue and ends it. */
   const runStep = async (queue: string, outcome: object): Promise<void> => {
-    const { body } = await server.worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 1, wait_secs: 30 });
-    const { job, lease_token } = body.jobs[0];
-    const report = { job_id: job.id as string, lease_token: lease_token as string, ...outcome };
+    const { job, lease_token } = await nextOf(server.worker, queue);
+    const report = { job_id: job.id, lease_token, ...outcome };
     const reply = await server.worker.post('/api/v1/reports', { reports: [report] });
     expect(reply.body.reports[0].ok, reply.text).toBe(true);
   };
@@ -216,13 +216,9 @@ describe.skipIf(!hasBrowser)('workflows in the dashboard', async () => {
     const id = await create(
       `{"name":"exact","context":${exact},"steps":[{"name":"one","task_name":"t","queue":"exact","payload":{"p":2.50}}]}`,
     );
-    const { body } = await server.worker.post('/api/v1/queues/exact/lease', { max_jobs: 1 });
-    const token = body.jobs[0].lease_token as string;
+    const { job, lease_token } = await nextOf(server.worker, 'exact');
     const result = '{"big": 9007199254740995, "zero": 0.00}';
-    await server.worker.post(
-      `/api/v1/jobs/${body.jobs[0].job.id}/complete`,
-      `{"lease_token":"${token}","result":${result}}`,
-    );
+    await server.worker.post(`/api/v1/jobs/${job.id}/complete`, `{"lease_token":"${lease_token}","result":${result}}`);
     const page = await stage.visit(`/workflows/${id}?step=one`);
     for (const text of ['9007199254740993', '1.10', '1E-7']) {
       await page.getByLabel('Context received').getByText(text, { exact: true }).waitFor();
