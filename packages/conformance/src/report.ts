@@ -6,7 +6,7 @@ export function table(results: readonly ScenarioResult[]): string {
   const rows = results.flatMap((result) => [
     line(String(result.number), result.title, result.passed ? 'pass' : 'FAIL', `${result.seconds.toFixed(1)} s`, width),
     ...(result.passed ? [] : [`${INDENT}wanted: ${result.passes}`, `${INDENT}seen:   ${result.problem ?? ''}`]),
-    ...(result.repeated === null ? [] : [`${INDENT}second try: ${result.repeated} during the first`]),
+    ...(result.repeated === null ? [] : [`${INDENT}tried again: ${result.repeated} during the try before`]),
   ]);
   const failed = results.filter(({ passed }) => !passed).length;
   const sum = `${results.length - failed} of ${results.length} scenarios passed`;
