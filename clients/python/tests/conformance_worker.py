@@ -26,7 +26,7 @@ def post(payload: dict[str, Any], event: str, step: str | None = None) -> None:
     if "beacon" in payload:
         body = json.dumps({"event": event} if step is None else {"event": event, "step": step}).encode()
         request = urllib.request.Request(payload["beacon"], body, {"content-type": "application/json"})
-        urllib.request.urlopen(request, timeout=30).read()
+        urllib.request.urlopen(request, timeout=180).read()
 
 
 class Beacon:

@@ -79,7 +79,8 @@ def start_worker(stage: Stage) -> Iterator[StartWorker]:
     started: list[RunningWorker] = []
 
     def start(*tasks: Any, **options: Any) -> RunningWorker:
-        settings: dict[str, Any] = {**stage, "poll": 2, "signals": False, **options}
+        # The lease is longer than any test, on a machine that is held up too.
+        settings: dict[str, Any] = {**stage, "poll": 2, "lease": 3600, "signals": False, **options}
         running = RunningWorker(Worker(*tasks, **settings))
         started.append(running)
         until(lambda: running.worker.health.last_poll_at is not None or running.error, "the worker polls")

@@ -42,12 +42,12 @@ def refuse(why: str) -> None:
 
 def test_a_job_is_created_runs_and_is_waited_for(client: Millrace, start_worker: StartWorker, queue: str) -> None:
     start_worker(add, refuse, queues={queue: 4})
-    assert add.using(queue=queue).enqueue(2, b=3).result(timeout=60) == Sum(5)
+    assert add.using(queue=queue).enqueue(2, b=3).result() == Sum(5)
     handles = client.enqueue_many([add.using(queue=queue).call(n) for n in range(5)])
-    assert client.wait_all(handles, timeout=60) == [Sum(n + 1) for n in range(5)]
+    assert client.wait_all(handles) == [Sum(n + 1) for n in range(5)]
     failed = refuse.using(queue=queue).enqueue("no such user")
     with pytest.raises(JobFailedError, match="no such user") as error:
-        failed.result(timeout=60)
+        failed.result()
     assert error.value.job["status"] == "failed"
     with pytest.raises(JobFailedError):
         client.wait_all([failed])
@@ -94,7 +94,7 @@ def test_dead_letters_are_listed_grouped_and_replayed(client: Millrace, start_wo
     jobs = client.enqueue_many([refuse.using(queue=queue).call(f"broken {queue}") for _ in range(3)])
     for job in jobs:
         with pytest.raises(JobFailedError):
-            job.result(timeout=60)
+            job.result()
     letters = list(client.dead_letters.list(queue=queue, task=refuse, replayed=False))
     assert {letter["job_id"] for letter in letters} == {job.id for job in jobs}
     assert client.dead_letters.get(letters[0]["id"])["reason"] == "non_retryable"
@@ -125,12 +125,12 @@ def test_jobs_are_made_due_and_created_anew_in_bulk(client: Millrace, start_work
     due = JobFilter(queue=queue, metadata={"source": "signup"})
     assert client.operations.preview_run_jobs_now(due)["matched"] == {"n": 1, "exact": True}
     client.operations.run_jobs_now(due, key=f"due-{queue}")
-    later.result(timeout=60)
+    later.result()
     assert other.get()["status"] == "pending"
 
     broken = refuse.using(queue=queue).enqueue(f"Broken {queue}")
     with pytest.raises(JobFailedError):
-        broken.result(timeout=60)
+        broken.result()
     anew = JobFilter(queue=queue, error="broken")
     assert [each["id"] for each in client.operations.preview_rerun_jobs(anew)["sample"]] == [broken.id]
     operation = client.operations.rerun_jobs(anew)
@@ -173,5 +173,5 @@ def test_a_key_runs_as_many_jobs_as_its_limit_says(client: Millrace, start_worke
     assert (first["key"], first["limit"], first["running"]) == ("user-0", 1, 1)
     assert second["waiting"] == 5
     start_worker(export, queues={queue: 8})
-    client.wait_all(jobs, timeout=60)
+    client.wait_all(jobs)
     assert max(most) == 1

@@ -52,7 +52,7 @@ def test_both_languages_run_what_the_other_has_made(
 ) -> None:
     measure, shout = tasks
     start_worker(shout, queues={f"{queue}-py": 4})
-    assert measure.enqueue("grüße", of=[1, 2]).result(timeout=60) == {"length": 5, "of": [1, 2]}
+    assert measure.enqueue("grüße", of=[1, 2]).result() == {"length": 5, "of": [1, 2]}
     producer = node(server, queue, "produce")
     said, _ = producer.communicate(timeout=DEADLINE_SECS)
     made = json.loads(said)
@@ -76,7 +76,7 @@ def test_a_workflow_has_steps_in_both(
         flow.step("again", shout.call(text="end", big=size["length"]))
 
     start_worker(shout, queues={f"{queue}-py": 4})
-    results = both.start(text="abc").results(timeout=60)
+    results = both.start(text="abc").results()
     assert results["size"]["length"] == 3
     assert results["again"]["big"] == 3 + 2**60
 
@@ -90,10 +90,10 @@ def test_a_python_job_creates_one_for_typescript(
     @task(queue=f"{queue}-py", context=True)
     async def parent(ctx: JobContext) -> dict[str, Any]:
         child: Any = await ctx.aenqueue(measure.call("four"))
-        return {"child": await child.aresult(timeout=60)}
+        return {"child": await child.aresult()}
 
     start_worker(parent, queues={f"{queue}-py": 1}, client=client)
-    assert parent.enqueue().result(timeout=60) == {"child": {"length": 4, "of": []}}
+    assert parent.enqueue().result() == {"child": {"length": 4, "of": []}}
 
 
 @pytest.mark.usefixtures("ts_worker")
@@ -108,7 +108,7 @@ def test_a_python_job_calls_one_of_typescript(
         return {"one": one, "many": ctx.call_all("many", [measure.call("a" * n, of=[n]) for n in range(3)])}
 
     start_worker(parent, queues={f"{queue}-py": 1})
-    assert parent.enqueue().result(timeout=60) == {
+    assert parent.enqueue().result() == {
         "one": {"length": 5, "of": []},
         "many": [{"length": n, "of": [n]} for n in range(3)],
     }

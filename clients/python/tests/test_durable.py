@@ -35,7 +35,7 @@ from millrace.testing import FakeServer, job_context
 
 from .conftest import Stage, StartWorker
 from .support.pool_durable import in_process, too_large, upper
-from .support.server import until
+from .support.server import DEADLINE_SECS, until
 
 AT_ONCE = Retries(max=5, delay=0, jitter=0)
 
@@ -83,7 +83,7 @@ def test_steps_run_once_whatever_happens_between_them(client: Millrace, start_wo
     start_worker(refund, queues={queue: 1})
     job = refund.enqueue()
     expected = {"cents": 1200, "pair": [2**60, "ü"], "nothing": None, "key": f"{job.id}:refund"}
-    assert job.result(timeout=60) == expected
+    assert job.result() == expected
     assert ran == ["start", "pair", "start", "start", "start", "log"]
     stored = [(each["name"], each["value"], each["attempt"]) for each in client.jobs.checkpoints(job.id)]
     assert stored == [("find charge", {"id": "ch_1", "cents": 1200}, 1), ("pair", [2**60, "ü"], 1), ("log", None, 4)]
@@ -108,7 +108,7 @@ def test_a_sleep_holds_no_worker(client: Millrace, start_worker: StartWorker, qu
     client.jobs.run_now(job.id)
     until_waiting(job, "until")
     client.jobs.run_now(job.id)
-    assert job.result(timeout=60) == {"before": 1, "attempt": 3}
+    assert job.result() == {"before": 1, "attempt": 3}
     summary = running.stop()
     assert [event.type for event in events].count("suspended") == 2
     assert (summary.completed, summary.failed, summary.released) == (1, 0, 0)
@@ -135,9 +135,9 @@ def test_signals_come_before_or_after_the_wait(client: Millrace, start_worker: S
     with pytest.raises(ConflictError):
         client.jobs.run_now(job.id)
     assert [each["job_id"] for each in client.signals.waits(name="approval", key=job.id, ask=True)] == [job.id]
-    assert client.signals.send("paid", queue, {"cents": 1}, ttl=60) is False
+    assert client.signals.send("paid", queue, {"cents": 1}, ttl=3600) is False
     assert client.signals.send_to_job(job, "approval", Approval(True)) is True
-    assert job.result(timeout=60) == {"approved": True, "paid": {"cents": 1}}
+    assert job.result() == {"approved": True, "paid": {"cents": 1}}
     assert list(client.signals.waits(key=job.id)) == []
     with pytest.raises(AlreadyFinishedError):
         client.signals.send_to_job(job.id, "approval")
@@ -146,7 +146,7 @@ def test_signals_come_before_or_after_the_wait(client: Millrace, start_worker: S
     odd = ask.enqueue()
     asyncio.run(client.signals.asend_to_job(odd, "approval", {"agreed": True}, idempotency_key=queue))
     with pytest.raises(JobFailedError, match='signal that "approval" waited for is not valid: Approval has no field'):
-        odd.result(timeout=60)
+        odd.result()
 
 
 def test_a_wait_ends_at_its_deadline(client: Millrace, start_worker: StartWorker, queue: str, stage: Stage) -> None:
@@ -159,7 +159,7 @@ def test_a_wait_ends_at_its_deadline(client: Millrace, start_worker: StartWorker
     if "exchange" in stage:
         until_waiting(job, "approval")
         stage["exchange"].advance(1)
-    assert job.result(timeout=60) == {"answer": None, "attempt": 2}
+    assert job.result() == {"answer": None, "attempt": 2}
     assert client.jobs.checkpoints(job.id)[0]["value"] == {"timed_out": True}
 
 
@@ -177,7 +177,7 @@ def test_async_handlers(client: Millrace, start_worker: StartWorker, queue: str)
         # The sleep ends the attempt at once; the steps beside it end first, and are stored.
         steps = [ctx.astep(name, partial(slow, name)) for name in "ab"]
         names = await asyncio.gather(*steps, ctx.asleep("nap", 3600))
-        answer = await ctx.await_for("answer", timeout=60)
+        answer = await ctx.await_for("answer", timeout=3600)
         await ctx.asleep("moment", 0.01)
         return {"first": first, "names": names, "answer": answer}
 
@@ -188,7 +188,7 @@ def test_async_handlers(client: Millrace, start_worker: StartWorker, queue: str)
     client.jobs.run_now(job.id)
     until_waiting(job, "answer")
     assert asyncio.run(client.signals.asend("answer", job.id, 42)) is True
-    assert job.result(timeout=60) == {"first": "first", "names": ["a", "b", None], "answer": 42}
+    assert job.result() == {"first": "first", "names": ["a", "b", None], "answer": 42}
     assert sorted(ran) == ["a", "b", "first"]
 
 
@@ -197,26 +197,26 @@ def test_steps_in_threads_end_before_a_wait(client: Millrace, start_worker: Star
 
     def slow() -> str:
         begun.set()
-        assert waits.wait(60)
+        assert waits.wait(DEADLINE_SECS)
         return "slow"
 
     @task(queue=queue, context=True)
     def beside(ctx: JobContext) -> dict[str, Any]:
         threads = ThreadPoolExecutor(1)
         running = threads.submit(ctx.step, "slow", slow)
-        assert begun.wait(60)
+        assert begun.wait(DEADLINE_SECS)
         try:
             ctx.sleep("an hour", 3600)
         finally:
             waits.set()
-        return {"slow": running.result(60)}
+        return {"slow": running.result(DEADLINE_SECS)}
 
     start_worker(beside, queues={queue: 1})
     job = beside.enqueue()
     until_waiting(job, "an hour")
     assert [each["name"] for each in client.jobs.checkpoints(job.id)] == ["slow"]
     client.jobs.run_now(job.id)
-    assert job.result(timeout=60) == {"slow": "slow"}
+    assert job.result() == {"slow": "slow"}
 
 
 def test_processes(client: Millrace, start_worker: StartWorker, queue: str) -> None:
@@ -226,10 +226,10 @@ def test_processes(client: Millrace, start_worker: StartWorker, queue: str) -> N
     stored = {each["name"]: each["attempt"] for each in client.jobs.checkpoints(job.id)}
     assert stored == {"first": 1, **{f"square {n}": 2 for n in range(4)}}
     client.signals.send_to_job(job, "answer", "yes")
-    result = job.result(timeout=60)
+    result = job.result()
     assert (result["squares"], result["answer"]) == ([0, 1, 4, 9], "YES")
     with pytest.raises(JobFailedError, match='the step "large" cannot be kept'):
-        too_large.using(queue=queue).enqueue().result(timeout=60)
+        too_large.using(queue=queue).enqueue().result()
 
 
 def twice(ctx: JobContext) -> None:
@@ -264,7 +264,7 @@ def two_waits(ctx: JobContext) -> None:
         ctx.sleep("one", 3600)
     except Suspended:
         pass
-    ctx.wait_for("two", timeout=60)
+    ctx.wait_for("two", timeout=3600)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_what_makes_no_sense_fails_for_good(
 
     start_worker(odd, queues={queue: 1})
     with pytest.raises(JobFailedError, match=message):
-        odd.enqueue().result(timeout=60)
+        odd.enqueue().result()
 
 
 def test_a_handler_that_swallows_a_wait_is_told(client: Millrace, start_worker: StartWorker, queue: str) -> None:
@@ -302,7 +302,7 @@ def test_a_handler_that_swallows_a_wait_is_told(client: Millrace, start_worker: 
 
     start_worker(swallow, queues={queue: 2})
     with pytest.raises(JobFailedError, match='went on after it was to wait for "an hour": it caught Suspended'):
-        swallow.enqueue("everything").result(timeout=60)
+        swallow.enqueue("everything").result()
     until_waiting(swallow.enqueue("errors"), "an hour")
 
 
@@ -344,7 +344,7 @@ def test_a_step_that_has_returned_never_runs_again(
         return {"tries": ctx.step("shaky", shaky, retries=5, retry_delay=0.01)}
 
     start_worker(step, queues={queue: 1}, exchange=Between(stage, unwilling))
-    assert step.enqueue().result(timeout=60) == {"tries": 3}
+    assert step.enqueue().result() == {"tries": 3}
     # A first delivery has nothing to load.
     assert (tries, calls) == ([1, 2, 3], ["POST"] * 3)
 
@@ -415,7 +415,7 @@ def test_what_a_worker_may_not_create_its_client_creates(
 
     start_worker(parent, queues={queue: 1}, client=client, exchange=Between(stage, limited))
     job = parent.enqueue()
-    made = client.jobs.get(job.result(timeout=60)["made"])
+    made = client.jobs.get(job.result()["made"])
     assert len(asked) == 2
     assert (made["idempotency_key"], made.get("parent_job_id")) == (f"{job.id}:1", None)
 
@@ -436,7 +436,7 @@ def test_an_older_server_creates_through_the_client(
 
     start_worker(parent, queues={queue: 1}, client=client, exchange=Between(stage, older))
     job = parent.enqueue()
-    assert client.jobs.get(job.result(timeout=60)["made"])["idempotency_key"] == f"{job.id}:1"
+    assert client.jobs.get(job.result()["made"])["idempotency_key"] == f"{job.id}:1"
 
 
 def test_jobs_that_a_step_creates_are_counted_within_it(
@@ -472,7 +472,7 @@ def test_jobs_that_a_step_creates_are_counted_within_it(
     job = parent.enqueue()
     until_waiting(job, "an hour")
     client.jobs.run_now(job.id)
-    assert len({*job.result(timeout=60)["made"], *aparent.enqueue().result(timeout=60)["made"]}) == 7
+    assert len({*job.result()["made"], *aparent.enqueue().result()["made"]}) == 7
 
 
 @pytest.mark.skipif(not hasattr(asyncio, "TaskGroup"), reason="there are no task groups before Python 3.11")
@@ -482,14 +482,14 @@ def test_a_wait_in_a_task_group_suspends(client: Millrace, start_worker: StartWo
     @task(queue=queue, context=True)
     async def grouped(ctx: JobContext) -> dict[str, Any]:
         async with group() as tasks:
-            answer = tasks.create_task(ctx.await_for("answer", timeout=60))
+            answer = tasks.create_task(ctx.await_for("answer", timeout=3600))
         return {"answer": answer.result()}
 
     start_worker(grouped, queues={queue: 1})
     job = grouped.enqueue()
     until_waiting(job, "answer")
     client.signals.send_to_job(job, "answer", 42)
-    assert job.result(timeout=60) == {"answer": 42}
+    assert job.result() == {"answer": 42}
 
 
 @task
@@ -522,7 +522,7 @@ def test_a_job_calls_others_and_waits_for_them(client: Millrace, start_worker: S
 
     start_worker(parent, double, charge_of, queues={queue: 1})
     job = parent.enqueue()
-    assert job.result(timeout=60) == {
+    assert job.result() == {
         "cents": 7,
         "many": [{"doubled": 0}, {"doubled": 2}, {"doubled": 4}],
         "failed": ["odd 2", "failed", '1 of 2 of "odd" did not complete; the first: -1 is negative'],
@@ -551,7 +551,7 @@ def test_async_handlers_call_others(client: Millrace, start_worker: StartWorker,
     if "exchange" in stage:
         until_waiting(job, "never")
         stage["exchange"].advance(1)
-    assert job.result(timeout=60) == {
+    assert job.result() == {
         "one": {"doubled": 2},
         "many": [{"doubled": 4}, {"doubled": 6}],
         "timed out": True,
@@ -575,7 +575,7 @@ def test_children_are_shown_and_cancelled_with_their_parent(
     job.cancel()
     until(lambda: client.jobs.get(child["id"])["status"] == "cancelled", "the child is cancelled")
     with pytest.raises(JobFailedError, match='the call "mail" has a key; its name says what is the same'):
-        parent.enqueue("k").result(timeout=60)
+        parent.enqueue("k").result()
 
 
 def test_a_failed_child_fails_its_parent_for_good(client: Millrace, start_worker: StartWorker, queue: str) -> None:
@@ -585,7 +585,7 @@ def test_a_failed_child_fails_its_parent_for_good(client: Millrace, start_worker
 
     start_worker(parent, double, queues={queue: 1})
     with pytest.raises(JobFailedError, match='"mail" failed: -1 is negative'):
-        parent.enqueue().result(timeout=60)
+        parent.enqueue().result()
 
 
 def test_a_context_knows_what_calls_return() -> None:

@@ -12,7 +12,7 @@ from millrace import InvalidRequestError, Limit, Millrace, Rate, Unique, task
 from millrace.testing import FakeServer
 
 from .conftest import Stage, StartWorker
-from .support.server import until
+from .support.server import DEADLINE_SECS, until
 
 pytest_plugins = ["millrace.testing.plugin"]
 
@@ -39,17 +39,17 @@ def test_no_more_jobs_of_a_key_run_than_it_says_and_others_pass_them(
     def hold(n: int) -> None:
         running.append(n)
         most.append(len(running))
-        go_on.wait(60)
+        go_on.wait(DEADLINE_SECS)
         running.remove(n)
 
     limited = hold.using(limits=[Limit("k", running=1)])
     jobs = client.enqueue_many([limited.call(n) for n in range(3)])
     other = note.using(queue=queue).enqueue(1)
     start_worker(hold, note, queues={queue: 4})
-    other.result(timeout=60)
+    other.result()
     until(lambda: running != [], "one of them runs")
     go_on.set()
-    client.wait_all(jobs, timeout=60)
+    client.wait_all(jobs)
     assert most == [1, 1, 1]
 
 
@@ -58,17 +58,17 @@ def test_a_job_with_two_limits_waits_for_both(client: Millrace, start_worker: St
 
     @task(queue=queue)
     def hold() -> None:
-        go_on.wait(60)
+        go_on.wait(DEADLINE_SECS)
 
     first = hold.using(limits=[Limit("x", running=1)]).enqueue()
     second = note.using(queue=queue, limits=[Limit("y", running=1), Limit("x", running=1)]).enqueue(1)
     other = note.using(queue=queue, limits=[Limit("y", running=1)]).enqueue(2)
     start_worker(hold, note, queues={queue: 4})
-    other.result(timeout=60)
+    other.result()
     assert second.get()["status"] == "pending"
     go_on.set()
-    first.result(timeout=60)
-    second.result(timeout=60)
+    first.result()
+    second.result()
 
 
 @pytest.mark.parametrize("during", ["waiting", "unfinished"])
@@ -79,7 +79,7 @@ def test_a_call_gets_the_job_of_its_unique_key(
 
     @task(queue=queue, unique=Unique("k", during=during))
     def hold(n: int) -> None:
-        go_on.wait(60)
+        go_on.wait(DEADLINE_SECS)
 
     first = hold.enqueue(1)
     assert hold.enqueue(2).id == first.id
@@ -89,7 +89,7 @@ def test_a_call_gets_the_job_of_its_unique_key(
     assert (hold.enqueue(5).id == first.id) == (during == "unfinished")
     assert first.get()["payload"] == {"n": 1}
     go_on.set()
-    first.result(timeout=60)
+    first.result()
     running.stop()
     assert hold.using(unique=Unique("k", during="unfinished")).enqueue(6).id != first.id
 

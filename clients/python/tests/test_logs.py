@@ -16,7 +16,7 @@ from millrace.worker.leases.log_buffer import LogBuffer, new_line, size_of
 
 from .conftest import Stage, StartWorker
 from .support.pool_tasks import talk
-from .support.server import until
+from .support.server import DEADLINE_SECS, until
 
 
 @pytest.fixture(params=["fake", "real"])
@@ -45,7 +45,7 @@ def test_lines_come_with_the_report(client: Millrace, start_worker: StartWorker,
 
     start_worker(charge, queues={queue: 1})
     job = charge.enqueue()
-    job.result(timeout=60)
+    job.result()
     page = client.jobs.logs(job.id)
     assert said(page["lines"]) == [
         ("info", "attempt 1"),
@@ -67,7 +67,7 @@ def test_lines_are_seen_while_the_handler_runs(client: Millrace, start_worker: S
     @task(queue=queue, context=True)
     def slow(ctx: JobContext) -> None:
         ctx.log.info("begun")
-        go_on.wait(60)
+        go_on.wait(DEADLINE_SECS)
         ctx.log.info("ended")
 
     start_worker(slow, queues={queue: 1})
@@ -91,7 +91,7 @@ def test_lines_of_processes_and_coroutines(client: Millrace, start_worker: Start
     start_worker(later, talk, queues={queue: 2})
     here, there = later.enqueue(), talk.using(queue=queue).enqueue("from a process")
     for job, level, message in ((here, "error", "from the loop"), (there, "info", "from a process")):
-        job.result(timeout=60)
+        job.result()
         assert said(client.jobs.logs(job.id)["lines"]) == [(level, message)]
 
 
@@ -105,7 +105,7 @@ def test_lines_stay_here_if_that_is_wanted(
     start_worker(plain, talk, queues={queue: 2}, logs="local")
     with caplog.at_level(logging.WARNING, "millrace.worker"):
         for job in (plain.enqueue(), talk.using(queue=queue).enqueue("here, too")):
-            job.result(timeout=60)
+            job.result()
             assert client.jobs.logs(job.id)["lines"] == []
     (record,) = [each for each in caplog.records if "only here" in each.getMessage()]
     assert record.filename == "test_logs.py"
@@ -121,7 +121,7 @@ def test_many_lines_are_bounded(client: Millrace, start_worker: StartWorker, que
 
     start_worker(chatty, queues={queue: 1})
     job = chatty.enqueue()
-    job.result(timeout=60)
+    job.result()
     messages = [line["message"] for line in client.jobs.logs(job.id)["lines"]]
     assert len(messages) <= 1000
     assert (messages[0], messages[-1]) == ("line 0", "line 999")
@@ -136,7 +136,7 @@ def test_an_error_has_details(client: Millrace, start_worker: StartWorker, queue
 
     start_worker(broken, queues={queue: 1})
     with pytest.raises(JobFailedError) as failed:
-        broken.enqueue().result(timeout=60)
+        broken.enqueue().result()
     details: Any = failed.value.details
     assert details["name"] == "LookupError"
     assert "no such user" in details["stack"]

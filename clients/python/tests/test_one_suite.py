@@ -35,7 +35,7 @@ from millrace.shared.instants import moment
 from millrace.testing import FakeServer
 
 from .conftest import Stage, StartWorker
-from .support.server import until
+from .support.server import DEADLINE_SECS, until
 
 ONCE = Retries(max=0)
 
@@ -64,12 +64,12 @@ def refuse(why: str) -> None:
 
 def test_a_job_runs_and_is_waited_for(client: Millrace, start_worker: StartWorker, queue: str) -> None:
     start_worker(add, refuse, queues={queue: 4})
-    assert add.using(queue=queue).enqueue(2, b=3).result(timeout=60) == Sum(5)
+    assert add.using(queue=queue).enqueue(2, b=3).result() == Sum(5)
     handles = client.enqueue_many([add.using(queue=queue).call(n) for n in range(5)])
-    assert client.wait_all(handles, timeout=60) == [Sum(n + 1) for n in range(5)]
+    assert client.wait_all(handles) == [Sum(n + 1) for n in range(5)]
     failed = refuse.using(queue=queue).enqueue("no such user")
     with pytest.raises(JobFailedError, match="no such user"):
-        failed.result(timeout=60)
+        failed.result()
     with pytest.raises(JobFailedError):
         client.wait_all([failed])
 
@@ -92,7 +92,7 @@ def test_jobs_are_found_by_error_and_metadata(client: Millrace, start_worker: St
     start_worker(refuse, queues={queue: 4})
     broken = refuse.using(queue=queue).enqueue("Disk full on 7")
     with pytest.raises(JobFailedError):
-        broken.result(timeout=60)
+        broken.result()
     signup = add.using(queue=queue, delay=3600, metadata={"source": "signup", "attempt": 2}).enqueue(1)
     add.using(queue=queue, delay=3600, metadata={"source": "import"}).enqueue(2)
     assert [job["id"] for job in client.jobs.list(queue=queue, error="disk FULL")] == [broken.id]
@@ -107,7 +107,7 @@ def test_dead_letters_are_replayed_once(client: Millrace, start_worker: StartWor
     start_worker(refuse, queues={queue: 4})
     job = refuse.using(queue=queue, metadata={"by": "me"}).enqueue("broken")
     with pytest.raises(JobFailedError):
-        job.result(timeout=60)
+        job.result()
     (letter,) = client.dead_letters.list(queue=queue, task=refuse, replayed=False)
     assert (letter["job_id"], letter["reason"], letter["error_message"]) == (job.id, "non_retryable", "broken")
     replayed = client.dead_letters.replay(letter["id"]).get()
@@ -163,14 +163,14 @@ def test_workflows(client: Millrace, start_worker: StartWorker, queue: str, on_f
     reserved = {"shelf": {"row": 3}}
     if on_failure == "halt":
         with pytest.raises(WorkflowFailedError, match="at advert"):
-            run.results(timeout=60)
+            run.results()
         ends = ["completed", "failed", "cancelled"]
     elif on_failure == "skip":
-        assert run.results(timeout=60) == {"reserve": reserved}
+        assert run.results() == {"reserve": reserved}
         ends = ["completed", "failed", "skipped"]
     else:
         shipped = {"row": 3, "whole": reserved, "note": "none"}
-        assert run.results(timeout=60) == {"reserve": reserved, "ship": shipped}
+        assert run.results() == {"reserve": reserved, "ship": shipped}
         ends = ["completed", "failed", "completed"]
     assert [step["status"] for step in run.steps()] == ends
     assert list(run.watch())[-1]["workflow"]["status"] == run.status()
@@ -217,11 +217,11 @@ def test_asyncio(client: Millrace, start_worker: StartWorker, queue: str) -> Non
 
     async def many() -> list[int]:
         jobs = [await add.using(queue=queue).aenqueue(n) for n in range(10)]
-        sums = await asyncio.gather(*(job.aresult(timeout=60) for job in jobs))
+        sums = await asyncio.gather(*(job.aresult() for job in jobs))
         batch = await client.aenqueue_many([add.using(queue=queue).call(100)])
         seen = [state["status"] async for state in batch[0].awatch()]
         assert seen[-1] == "completed"
-        assert (await client.await_all(batch, timeout=60)) == [Sum(101)]
+        assert (await client.await_all(batch)) == [Sum(101)]
         return [each.total for each in sums]
 
     assert asyncio.run(many()) == [n + 1 for n in range(10)]
@@ -230,7 +230,7 @@ def test_asyncio(client: Millrace, start_worker: StartWorker, queue: str) -> Non
 def test_waiting_is_cancelled_with_its_task(client: Millrace, queue: str) -> None:
     async def give_up() -> str:
         job = await add.using(queue=queue).aenqueue(1)
-        waiting = asyncio.create_task(job.aresult(timeout=60))
+        waiting = asyncio.create_task(job.aresult())
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(waiting, 0.2)
         await job.acancel()
@@ -246,7 +246,7 @@ def test_jobs_are_cancelled_waited_for_and_rerun(client: Millrace, queue: str) -
         job.result(timeout=0.1)
     job.cancel()
     with pytest.raises(JobCancelledError):
-        job.result(timeout=60)
+        job.result()
     with pytest.raises(AlreadyFinishedError):
         client.jobs.cancel(job.id)
     again = client.jobs.rerun(job.id, key=f"rerun-{queue}")
@@ -284,11 +284,11 @@ def test_failures_are_retried_as_they_say(
 
     with caplog.at_level(logging.WARNING, "millrace.worker"):
         start_worker(flaky, queues={queue: 4}, on_event=events.append)
-        assert flaky.enqueue("once").result(timeout=60) == {"attempt": 2}
-        assert flaky.enqueue("exit").result(timeout=60) == {"attempt": 2}
+        assert flaky.enqueue("once").result() == {"attempt": 2}
+        assert flaky.enqueue("exit").result() == {"attempt": 2}
         final = flaky.enqueue("final")
         with pytest.raises(JobFailedError, match="never"):
-            final.result(timeout=60)
+            final.result()
         later = flaky.enqueue("later")
         until(lambda: later.get()["status"] == "retrying", "the job waits for its next try")
     lines = {record.getMessage(): record.levelname for record in caplog.records}
@@ -309,9 +309,9 @@ def test_what_does_not_fit_fails_for_good(client: Millrace, start_worker: StartW
 
     start_worker(strict, queues={queue: 4})
     with pytest.raises(JobFailedError, match="returned list; a result is an object"):
-        strict.enqueue(1).result(timeout=60)
+        strict.enqueue(1).result()
     with pytest.raises(JobFailedError, match="strict has no argument m"):
-        other.enqueue(1).result(timeout=60)
+        other.enqueue(1).result()
 
 
 def test_a_job_of_an_unknown_task_goes_back_without_a_retry(
@@ -328,7 +328,8 @@ def test_a_job_of_an_unknown_task_goes_back_without_a_retry(
 
     def is_back() -> bool:
         found = job.get()
-        return found["status"] == "pending" and found["delivery_count"] == 1
+        # It comes again when its pause is over, which may be before this look.
+        return found["status"] == "pending" and found["delivery_count"] > 0
 
     until(is_back, "the job is back")
     record = job.get()
@@ -346,14 +347,14 @@ def test_progress_is_shown_and_remembered(client: Millrace, start_worker: StartW
             return dict(ctx.last_progress)
         ctx.progress({"large": "x" * 20_000})
         ctx.progress(done=7)
-        go_on.wait(60)
+        go_on.wait(DEADLINE_SECS)
         raise RuntimeError("again")
 
     start_worker(resize, queues={queue: 1})
     job = resize.enqueue()
     until(lambda: job.get()["progress"] == {"done": 7}, "the progress is shown")
     go_on.set()
-    assert job.result(timeout=60) == {"done": 7}
+    assert job.result() == {"done": 7}
 
 
 def test_children_are_created_once(client: Millrace, start_worker: StartWorker, queue: str) -> None:
@@ -373,8 +374,8 @@ def test_children_are_created_once(client: Millrace, start_worker: StartWorker, 
 
     start_worker(parent, aparent, child, queues={queue: 4}, client=client)
     job = parent.enqueue()
-    made = job.result(timeout=60)["made"]
-    more = aparent.enqueue().result(timeout=60)["made"]
+    made = job.result()["made"]
+    more = aparent.enqueue().result()["made"]
     created = {job["id"] for job in client.jobs.list(queue=queue, task=child)}
     assert created == {*made, *more}
     assert {client.jobs.get(each).get("parent_job_id") for each in made} == {job.id}
@@ -400,8 +401,8 @@ def test_sync_and_async_handlers_see_their_job(client: Millrace, start_worker: S
 
     running = start_worker(plain, later, queues={queue: 4})
     first = plain.using(metadata={"by": "me"}).enqueue(1)
-    assert first.result(timeout=60) == {"id": first.id, "attempt": 1, "text": '{"n":1}', "by": "me"}
-    assert later.enqueue(2).result(timeout=60) == {"thread": "millrace-loop", "n": 2}
+    assert first.result() == {"id": first.id, "attempt": 1, "text": '{"n":1}', "by": "me"}
+    assert later.enqueue(2).result() == {"thread": "millrace-loop", "n": 2}
     assert running.stop().completed == 2
     assert running.worker.health.status == "stopped"
 

@@ -42,7 +42,7 @@ def test_a_run_is_a_span_of_its_creators_trace(start_worker: StartWorker, queue:
     with trace.get_tracer("test").start_as_current_span("request") as request:
         job = traced.using(client=client).enqueue()
         sleeping = suspended.using(client=client).enqueue()
-    assert job.result(timeout=60)["traceparent"].split("-")[1] == f"{request.get_span_context().trace_id:032x}"
+    assert job.result()["traceparent"].split("-")[1] == f"{request.get_span_context().trace_id:032x}"
     until(lambda: "waiting_for" in sleeping.get(), "the other job sleeps")
     provider.force_flush()
     spans = {span.name: span for span in exporter.get_finished_spans()}

@@ -67,7 +67,7 @@ def test_durable_jobs(folder: Path, fake_millrace: FakeServer) -> None:
 def test_the_first_steps(folder: Path, start_worker: StartWorker, queue: str) -> None:
     send_welcome = task_of(folder)
     start_worker(send_welcome, queues={queue: 1})
-    assert send_welcome.using(queue=queue).enqueue(42, locale="de").result(timeout=30) == {"message_id": "42-de"}
+    assert send_welcome.using(queue=queue).enqueue(42, locale="de").result() == {"message_id": "42-de"}
 
 
 def test_fastapi(folder: Path, fake_millrace: FakeServer) -> None:

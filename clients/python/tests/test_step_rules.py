@@ -73,7 +73,7 @@ def test_steps_decide_whether_they_run(client: Millrace, start_worker: StartWork
 
     start_worker(charge, ship, queues={queue: 4})
     run = order.start()
-    results = run.results(timeout=60)
+    results = run.results()
     assert run.status() == "completed"
     left_out = {"truth", "refused", "behind", "passed"}
     assert {name for name, state in states(run).items() if state == "condition"} == left_out
@@ -85,7 +85,7 @@ def test_a_workflow_may_end_before_anything_ran(client: Millrace, queue: str) ->
     def nothing(flow: Flow) -> None:
         flow.step("only", ship.using(queue=queue).call(), when=When(["region"], is_="EU"))
 
-    assert nothing.start().results(timeout=60) == {}
+    assert nothing.start().results() == {}
 
 
 def test_steps_wait_for_signals(client: Millrace, start_worker: StartWorker, queue: str) -> None:
@@ -93,7 +93,7 @@ def test_steps_wait_for_signals(client: Millrace, start_worker: StartWorker, que
     def order(flow: Flow) -> None:
         approved = flow.wait("approved", timeout=timedelta(days=3), ask="Ship it?")
         flow.step("ship", ship.using(queue=queue).call(note=approved["note"]), when=When(approved["yes"], is_=True))
-        flow.wait("counted", timeout=60, signal="count", key=queue)
+        flow.wait("counted", timeout=3600, signal="count", key=queue)
 
     start_worker(ship, queues={queue: 1})
     run = order.start()
@@ -103,7 +103,7 @@ def test_steps_wait_for_signals(client: Millrace, start_worker: StartWorker, que
     assert wait["ask"] == {"text": "Ship it?"}
     assert run.signal("approved", {"yes": True, "note": "fragile"}) is True
     assert client.signals.send("count", queue, 7) is True
-    assert run.results(timeout=60) == {
+    assert run.results() == {
         "approved": {"yes": True, "note": "fragile"},
         "ship": {"note": "fragile"},
         "counted": {"value": 7},
@@ -116,7 +116,7 @@ def test_a_signal_may_come_before_its_step(client: Millrace, start_worker: Start
     @workflow
     def order(flow: Flow) -> None:
         paid = flow.step("charge", charge.using(queue=queue).call("EUR"))
-        flow.wait("approved", timeout=600, after=[paid])
+        flow.wait("approved", timeout=3600, after=[paid])
 
     run = order.start()
 
@@ -126,7 +126,7 @@ def test_a_signal_may_come_before_its_step(client: Millrace, start_worker: Start
     assert asyncio.run(sent()) is False
     assert asyncio.run(sent()) is False, "the same signal"
     start_worker(charge, queues={queue: 1})
-    assert run.results(timeout=60)["approved"] == {"by": "mia"}
+    assert run.results()["approved"] == {"by": "mia"}
 
 
 @pytest.mark.parametrize("on_timeout", ["fail", "continue"])
@@ -141,10 +141,10 @@ def test_a_step_waits_no_longer_than_it_says(client: Millrace, stage: Stage, que
         assert run.status() in ("created", "running")
         fake.advance(1)
     if on_timeout == "continue":
-        assert run.results(timeout=60) == {"approved": {"timed_out": True}}
+        assert run.results() == {"approved": {"timed_out": True}}
     else:
         with pytest.raises(WorkflowFailedError, match="at approved"):
-            run.results(timeout=60)
+            run.results()
         assert run.steps()[0]["error_message"] == 'no signal "approved" came within 1 s'
 
 
@@ -167,7 +167,7 @@ def test_a_workflow_goes_on_after_it_failed(client: Millrace, start_worker: Star
     with pytest.raises(ConflictError):
         run.resume()
     with pytest.raises(WorkflowFailedError, match="at pay"):
-        run.results(timeout=60)
+        run.results()
     before = {step["name"]: step["job_id"] for step in run.steps()}
     assert run.resume(dry_run=True) == ["pay", "ship"]
     with pytest.raises(InvalidRequestError, match="not a step"):
@@ -178,7 +178,7 @@ def test_a_workflow_goes_on_after_it_failed(client: Millrace, start_worker: Star
 
     assert asyncio.run(resumed()) == ["pay", "ship"]
     assert asyncio.run(resumed()) == ["pay", "ship"], "once per key"
-    results = run.results(timeout=60)
+    results = run.results()
     assert results["pay"] == {"card": "tok_2"}
     by_name = {step["name"]: step for step in run.steps()}
     assert (by_name["pay"]["run"], by_name["pay"]["earlier_job_ids"]) == (2, [before["pay"]])
@@ -193,7 +193,7 @@ def test_a_cancelled_workflow_goes_on_from_a_step(client: Millrace, start_worker
     @workflow
     def order(flow: Flow) -> None:
         paid = flow.step("charge", charge.using(queue=queue).call("EUR"))
-        approved = flow.wait("approved", timeout=600, after=[paid])
+        approved = flow.wait("approved", timeout=3600, after=[paid])
         flow.step("ship", ship.using(queue=queue).call(), after=[approved])
 
     start_worker(charge, ship, queues={queue: 2})
@@ -201,13 +201,13 @@ def test_a_cancelled_workflow_goes_on_from_a_step(client: Millrace, start_worker
     until(lambda: states(run)["approved"] == "running", "the step waits")
     run.cancel()
     with pytest.raises(WorkflowCancelledError):
-        run.results(timeout=60)
+        run.results()
     with pytest.raises(InvalidRequestError, match="depends on"):
         run.resume(steps=["ship"])
     assert run.resume(steps=["charge"]) == ["charge", "approved", "ship"]
     until(lambda: states(run)["approved"] == "running", "the step waits again")
     assert run.signal("approved") is True
-    assert set(run.results(timeout=60)) == {"charge", "approved", "ship"}
+    assert set(run.results()) == {"charge", "approved", "ship"}
 
 
 def test_schedules_start_workflows(client: Millrace, start_worker: StartWorker, queue: str) -> None:
@@ -223,7 +223,7 @@ def test_schedules_start_workflows(client: Millrace, start_worker: StartWorker, 
         client.schedules.trigger(name)
     start_worker(charge, queues={queue: 1})
     run = client.schedules.trigger_workflow(name)
-    assert run.results(timeout=60)["charge"]["currency"] == "EUR"
+    assert run.results()["charge"]["currency"] == "EUR"
     assert run.get()["metadata"]["by"] == "me"
     (firing,) = client.schedules.firings(name)
     assert (firing["kind"], firing["job_id"], firing["workflow_id"]) == ("triggered", None, run.id)
@@ -277,14 +277,14 @@ def test_copies_keep_their_checkpoints(client: Millrace, start_worker: StartWork
     start_worker(refund, queues={queue: 1})
     job = refund.enqueue()
     with pytest.raises(JobFailedError):
-        job.result(timeout=60)
-    assert client.jobs.rerun(job.id, keep_checkpoints=True).result(timeout=60) == {"charge": 1}
+        job.result()
+    assert client.jobs.rerun(job.id, keep_checkpoints=True).result() == {"charge": 1}
     assert ran == ["find", "book"]
-    assert client.jobs.rerun(job.id, keep_checkpoints=["find"]).result(timeout=60) == {"charge": 1}
+    assert client.jobs.rerun(job.id, keep_checkpoints=["find"]).result() == {"charge": 1}
     assert ran == ["find", "book", "book"]
     (letter,) = client.dead_letters.list(job_id=job.id)
     with pytest.raises(JobFailedError):
-        client.dead_letters.replay(letter["id"], keep_checkpoints=True).result(timeout=60)
+        client.dead_letters.replay(letter["id"], keep_checkpoints=True).result()
     assert ran == ["find", "book", "book"]
 
 
