@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onExit, Random } from '@millrace/tools-shared';
+import { onExit, PATIENCE_MS, Random } from '@millrace/tools-shared';
 import { copyBuild } from './build-copy.js';
 import type { Fault, Outcome } from './fault.js';
 import { halfBatches } from './oracle/batches.js';
@@ -26,7 +26,8 @@ export interface RunOptions {
 
 /** How many rows run at the same time: most of them mostly wait. */
 const CONCURRENT_ROWS = 6;
-const EVERYDAY_LIMIT_MS = 240_000;
+/** Only ends a hang: machines of CI are held up for half a minute at a time. */
+const EVERYDAY_LIMIT_MS = 600_000;
 
 /** Runs rows on one PostgreSQL that is removed at the end. */
 export async function runFaults(faults: readonly Fault[], options: RunOptions): Promise<readonly Outcome[]> {
@@ -110,10 +111,20 @@ async function endsWithin(run: Promise<void>, limitMs: number | null): Promise<v
   await Promise.race([run, late]).finally(() => clearTimeout(timer));
 }
 
+/** What the doctor finds once the sweep has come, which is late where the machine is held up. */
+async function swept(sound: string, url: string): Promise<readonly string[]> {
+  const end = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const findings = await doctor(sound, url);
+    const isOverdue = findings.some((finding) => finding.startsWith('doctor: no lease is long overdue'));
+    if (!isOverdue || performance.now() > end) return findings;
+  }
+}
+
 /** Checks what must hold after any fault. Resolves to the number of jobs. */
 async function examine(stage: Stage, sound: string): Promise<number> {
   // The doctor goes first, while the servers still run: with all of them stopped, leases would become overdue.
-  for (const { url } of stage.databases) for (const finding of await doctor(sound, url)) stage.violation(finding);
+  for (const { url } of stage.databases) for (const finding of await swept(sound, url)) stage.violation(finding);
   for (const database of stage.databases) for (const finding of await halfBatches(database)) stage.violation(finding);
   await stage.stopProcesses();
   const records = new Map<string, JobRecord>();

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '@millrace/tools-shared';
 import { runCampaign, type Tally } from './campaign.js';
 import { MemoryWatch, type MemoryReading } from './memory-watch.js';
@@ -39,7 +40,8 @@ export interface RunResult {
 /** Small enough that exceeding it is cheap. */
 const MAX_BODY_BYTES = 1024 * 1024;
 export const CLIENTS = 8;
-const PROBE_MS = 15_000;
+const PROBE_MS = 60_000;
+const AGAIN_MS = 1_000;
 const NO_ANSWER = { status: 'nothing' } as const;
 
 export const run = (options: RunOptions): Promise<RunResult> =>
@@ -127,13 +129,21 @@ export async function worldOf({ apiUrl, port }: Target, callers: Callers): Promi
   };
 }
 
+/** Whether the database takes its time, which the machine may be to blame for, is said by 503: only for a while. */
+async function statusOf(url: URL): Promise<number | 'nothing'> {
+  const end = performance.now() + PROBE_MS;
+  for (;;) {
+    const { status } = await fetch(url, { signal: AbortSignal.timeout(PROBE_MS) }).catch(() => NO_ANSWER);
+    if (status !== 503 || performance.now() > end) return status;
+    await sleep(AGAIN_MS);
+  }
+}
+
 async function afterwards(target: Target, databaseUrl: string): Promise<Violation[]> {
   if (!target.isAlive()) return [{ rule: 'process', detail: 'the server is gone' }];
   const found: Violation[] = target.errors().map((line) => ({ rule: 'log', detail: line }));
   for (const path of ['/health', '/ready']) {
-    const { status } = await fetch(new URL(path, target.apiUrl), { signal: AbortSignal.timeout(PROBE_MS) }).catch(
-      () => NO_ANSWER,
-    );
+    const status = await statusOf(new URL(path, target.apiUrl));
     if (status !== 200) found.push({ rule: 'process', detail: `${path} answers ${status}` });
   }
   const diagnosis = await examine(databaseUrl);

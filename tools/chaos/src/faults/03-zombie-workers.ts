@@ -75,7 +75,7 @@ async function takeOver(stage: Stage, client: ChaosClient, count: number): Promi
     taken.push(...(await client.lease('remote', { max: 100, secs: 60, wait: 5 })));
     return taken.length >= count;
   };
-  await stage.until(probe, { what: 'the leases to be reclaimed', withinMs: 30_000 });
+  await stage.until(probe, { what: 'the leases to be reclaimed' });
   return taken;
 }
 
@@ -89,7 +89,7 @@ async function refused(stage: Stage, taken: readonly LeasedJob[]): Promise<void>
       .filter(({ call, answer }) => call.op === 'complete' && ids.has(call.job ?? '') && answer !== null)
       .map(({ answer }) => answer?.status ?? null);
   };
-  await stage.until(() => reports().length >= taken.length, { what: 'the zombies to report', withinMs: 20_000 });
+  await stage.until(() => reports().length >= taken.length, { what: 'the zombies to report' });
   const accepted = reports().filter((status) => status !== 409);
   stage.expect(accepted.length === 0, `zombies were answered ${[...new Set(accepted)].join(', ')} instead of 409`);
 }

@@ -30,7 +30,7 @@ export const crashPostgres: Fault = {
       stage.expectWithin(RECOVERED_WITHIN_MS, recoveredMs, `crash ${crash}: recovered`);
     }
     await Promise.all(producers.map((producer) => producer.terminate()));
-    await stage.drained(database, 90_000);
+    await stage.drained(database);
     await Promise.all(workers.map((worker) => worker.terminate()));
   },
 };

@@ -40,7 +40,6 @@ async function crowd(stage: Stage, server: ServerProcess, round: number): Promis
   const polls = together(CROWD, () => client.lease(`polled-${round}`, { wait: 30, secs: 120 }));
   await stage.until(async () => (await gauges(server)).every((n) => n === CROWD), {
     what: 'every poll and every stream to be open',
-    withinMs: 20_000,
   });
   const held = await holdOne(stage, client, `held-${round}`);
   await probe(stage, server, client, held);

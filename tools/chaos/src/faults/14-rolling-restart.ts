@@ -31,7 +31,7 @@ export const rollingRestart: Fault = {
         balancer.putBack(server);
       }
       await load.stopProducing();
-      await stage.drained(database, 120_000);
+      await stage.drained(database);
       await load.stopWorking();
       expectNoFailedRequest(stage);
       // No job was told to fail, so a job that was retried had lost its lease.

@@ -125,7 +125,7 @@ const removal = (stage: Stage, database: Database, letters: readonly number[]): 
         `millrace.dead_letters d JOIN millrace.jobs j ON j.id = d.job_id WHERE d.id = ANY ($1::bigint[])`,
         [letters],
       )) === 0,
-    { what: 'retention to remove the jobs', withinMs: 30_000, everyMs: 250 },
+    { what: 'retention to remove the jobs', everyMs: 250 },
   );
 
 function judge(stage: Stage, letter: number, answers: readonly (number | null)[], tally: Tally): void {

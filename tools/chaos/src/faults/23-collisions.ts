@@ -62,7 +62,7 @@ export const collisions: Fault = {
       else await stage.outage(() => during(stage, cluster, database, trouble, servers));
     }
     await load.stopProducing();
-    await stage.drained(database, 120_000);
+    await stage.drained(database);
     await load.stopWorking();
   },
 };

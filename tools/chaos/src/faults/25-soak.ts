@@ -38,7 +38,7 @@ export const soak: Fault = {
     await database.query('UPDATE millrace.crons SET enabled = false');
     await load.stopProducing();
     await database.expirePoolLeases();
-    await stage.drained(database, 120_000);
+    await stage.drained(database);
     for (const twice of await doubleFirings(database)) stage.violation(twice);
     stage.note(mixture.summary());
     expectFlat(stage, samples);

@@ -42,7 +42,7 @@ export const failover: Fault = {
     }
     await load.stopProducing();
     await database.expirePoolLeases();
-    await stage.drained(database, 120_000);
+    await stage.drained(database);
     await load.stopWorking();
   },
 };

@@ -50,7 +50,7 @@ export const lockedTable: Fault = {
     stage.note(`${most} jobs in hand at most`);
     stage.expect(most > 0, 'no job was claimed while the table was locked: it was no fault');
     stage.expect(most <= MOST_IN_HAND, `${most} jobs were in hand at once, at most ${MOST_IN_HAND} are allowed`);
-    await stage.drained(database, 120_000);
+    await stage.drained(database);
     const again = await database.count('millrace.job_records WHERE delivery_count > 1');
     stage.expect(again === 0, `${again} jobs ran more than once`);
     const unfinished = await database.count(`millrace.job_records WHERE status <> 'completed'`);

@@ -109,7 +109,7 @@ async function moved(stage: Stage, client: ChaosClient, id: string, done: number
       now = await progress(client, id);
       return now.status !== 'running' || now.done > done || `${now.done} are done`;
     },
-    { what: 'the operation to go on', withinMs: 60_000, everyMs: 20 },
+    { what: 'the operation to go on', everyMs: 20 },
   );
   return now;
 }

@@ -41,7 +41,7 @@ export const stoppedSdkWorkers: Fault = {
     );
     await producer.terminate();
     const last = start(200, [0, 5]);
-    await stage.drained(database, 120_000);
+    await stage.drained(database);
     await last.terminate();
     await judge(stage, database, workers);
   },

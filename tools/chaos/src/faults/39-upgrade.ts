@@ -39,7 +39,7 @@ export const upgrade: Fault = {
         await roll(stage, { servers, balancer, program: before });
       }
       await load.stopProducing();
-      await stage.drained(database, 120_000);
+      await stage.drained(database);
       await load.stopWorking();
       expectNoFailedRequest(stage);
       await expectMigrated(stage, database);

@@ -62,7 +62,7 @@ export const limits: Fault = {
     });
     for (const queue of QUEUES) {
       const resumed = (): Promise<boolean> => pauseQueue(servers[0]!, queue, 'resume');
-      await stage.until(resumed, { what: `${queue} to be resumed`, withinMs: 60_000 });
+      await stage.until(resumed, { what: `${queue} to be resumed` });
     }
     const worker = stage.worker({ urls: servers.map(({ url }) => url), queue: REMOTE, leaseSecs: 5, maxJobs: 50 });
     await database.expirePoolLeases();
@@ -77,7 +77,7 @@ export const limits: Fault = {
         );
         return kept.length === 0 || JSON.stringify(kept);
       },
-      { what: 'all room to be given back', withinMs: 30_000 },
+      { what: 'all room to be given back' },
     );
   },
 };

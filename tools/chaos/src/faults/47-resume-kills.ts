@@ -83,7 +83,7 @@ async function resume(stage: Stage, client: ChaosClient, id: string): Promise<vo
       if (status !== 202 && status !== 409) return `answered ${status ?? 'nothing'}`;
       return true;
     },
-    { what: `workflow ${id} to go on`, withinMs: 60_000, everyMs: 50 },
+    { what: `workflow ${id} to go on`, everyMs: 50 },
   );
 }
 

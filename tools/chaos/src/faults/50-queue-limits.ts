@@ -61,7 +61,7 @@ export const queueLimits: Fault = {
     const workers = QUEUES.map((queue) => stage.worker({ urls, queue, leaseSecs: 5, maxJobs: 20 }));
     // The jobs of untilServing are for no worker of these.
     workers.push(stage.worker({ urls, queue: 'default' }));
-    await stage.drained(database, 120_000);
+    await stage.drained(database);
     stopped = true;
     await Promise.all([watching, ...workers.map((worker) => worker.terminate())]);
     await judgeRunning(stage, database);

@@ -50,7 +50,7 @@ export const uniqueKeys: Fault = {
     });
     const urls = servers.map(({ url }) => url);
     const workers = [QUEUE, 'default'].map((queue) => stage.worker({ urls, queue, leaseSecs: 5 }));
-    await stage.drained(database, 120_000);
+    await stage.drained(database);
     await Promise.all(workers.map((worker) => worker.terminate()));
     await expectFree(stage, clients[0]);
   },

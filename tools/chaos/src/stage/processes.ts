@@ -1,5 +1,5 @@
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { startProgram, until, type Program, type ProgramSpec } from '@millrace/tools-shared';
+import { PATIENCE_MS, startProgram, until, type Program, type ProgramSpec } from '@millrace/tools-shared';
 
 export interface ProcessSpec extends Pick<ProgramSpec, 'script' | 'args' | 'env' | 'nodeArgs'> {
   readonly name: string;
@@ -64,7 +64,7 @@ export class ManagedProcess {
   }
 
   /** Resolves when it has gone by itself: for a row whose fault is that. */
-  async exitsByItself(withinMs = 60_000): Promise<void> {
+  async exitsByItself(withinMs = PATIENCE_MS): Promise<void> {
     this.#mayExit = true;
     await until(() => this.#ended, { what: `${this.spec.name} to exit`, withinMs });
   }
@@ -74,7 +74,7 @@ export class ManagedProcess {
   }
 
   /** Resolves to the first log line with this `msg`; fails if the process exits before that. */
-  logged(message: string, withinMs = 60_000): Promise<Readonly<Record<string, unknown>>> {
+  logged(message: string, withinMs = PATIENCE_MS): Promise<Readonly<Record<string, unknown>>> {
     return until(
       () => {
         const found = this.lines().find((line) => line.msg === message);

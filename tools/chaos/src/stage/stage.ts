@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Settings } from '@millrace/server/testing';
-import { startProxy, until, type Proxy, type Random, type UntilOptions } from '@millrace/tools-shared';
+import { PATIENCE_MS, startProxy, until, type Proxy, type Random, type UntilOptions } from '@millrace/tools-shared';
 import { ChaosClient } from '../history/client.js';
 import { History } from '../history/history.js';
 import { ACTOR_DEFAULTS, CREDENTIALS, startActor, type ActorKind, type ActorOptions } from './actors.js';
@@ -189,7 +189,7 @@ export class Stage {
   }
 
   /** Waits for every job to end. A row does this last, unless it wants some jobs left over. */
-  async drained(database: Database, withinMs = 60_000): Promise<void> {
+  async drained(database: Database, withinMs = PATIENCE_MS): Promise<void> {
     const probe = async (): Promise<true | string> => {
       const live = await database.liveJobs();
       return live === 0 || `${live} jobs left`;

@@ -113,7 +113,7 @@ export async function untilServed(
   const waits = servers.flatMap((server) =>
     tenants.map(({ tenantKey, name }) => {
       const client = stage.client(server, { tenantKey });
-      return stage.until(() => creates(client), { what: `${server.name} to serve ${name}`, withinMs: 60_000 });
+      return stage.until(() => creates(client), { what: `${server.name} to serve ${name}` });
     }),
   );
   await Promise.all(waits);
@@ -166,7 +166,7 @@ export async function endOnCells(stage: Stage, databases: readonly Database[], l
   await load.stopProducing();
   for (const database of databases) {
     await database.expirePoolLeases();
-    await stage.drained(database, 120_000);
+    await stage.drained(database);
   }
   await load.stopWorking();
   await expectApart(stage, databases);

@@ -116,7 +116,7 @@ export class Replica {
 
   async #untilFound(question: string): Promise<void> {
     const found = async (): Promise<boolean> => (await this.query(question)).length > 0;
-    await until(found, { what: question, withinMs: 60_000, everyMs: 50 });
+    await until(found, { what: question, everyMs: 50 });
   }
 
   #signalAll(signal: NodeJS.Signals): void {

@@ -1,3 +1,4 @@
+import { PATIENCE_MS } from '@millrace/tools-shared';
 import { QUICK } from '../stage/actors.js';
 import type { ServerProcess } from '../stage/server.js';
 import type { Stage } from '../stage/stage.js';
@@ -6,7 +7,7 @@ import type { Stage } from '../stage/stage.js';
 export async function untilServing(
   stage: Stage,
   servers: readonly ServerProcess[],
-  withinMs = 60_000,
+  withinMs = PATIENCE_MS,
 ): Promise<number> {
   const startedAt = performance.now();
   await Promise.all(
