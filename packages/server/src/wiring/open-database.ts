@@ -3,6 +3,7 @@ import type { CellAddress } from '../config/cell-list.js';
 import { isUnavailable } from '../domain/errors.js';
 import type { Lifecycle } from '../lifecycle.js';
 import { Database } from '../store/connection/database.js';
+import { DEADLINES, type Deadlines } from '../store/connection/session.js';
 import { translateAtStart } from '../store/failures.js';
 import { expectHeld } from '../store/handover/held.js';
 import { migrate, refusal, SchemaError, schemaState, type SchemaState } from '../store/migrations/migrate.js';
@@ -21,14 +22,16 @@ export interface OpenOptions {
   readonly lifecycle: Lifecycle;
   /** A statement has failed because the database is out of reach. */
   readonly onOutage?: () => void;
+  readonly deadlines?: Deadlines | undefined;
 }
 
 /** Nothing is asked of it yet. */
 export function createDatabase(
   { url, pooler, directUrl }: CellAddress,
-  { maxDbConnections: maxConnections, logger, lifecycle, onOutage }: OpenOptions,
+  { maxDbConnections: maxConnections, logger, lifecycle, onOutage, deadlines = DEADLINES }: OpenOptions,
 ): Database {
-  const db = new Database({ url, pooler, directUrl, maxConnections, logger, ...(onOutage && { onOutage }) });
+  const options = { url, pooler, directUrl, maxConnections, logger, deadlines };
+  const db = new Database({ ...options, ...(onOutage && { onOutage }) });
   lifecycle.onStop(() => db.close());
   return db;
 }

@@ -1,7 +1,9 @@
 import { afterAll, expect, inject } from 'vitest';
 import { parseConfig, type Config } from '../../src/config/config.js';
+import type { Deadlines } from '../../src/store/connection/session.js';
 import { startServer, type RunningServer, type ServerOptions } from '../../src/server.js';
 import { createLogger } from '../../src/telemetry/logger.js';
+import { DEADLINE_MS } from '@millrace/tools-shared';
 import { listIn } from './cells.js';
 import { createClient, type Client } from './client.js';
 import { cloneDatabase, type TestDatabase } from './database.js';
@@ -57,8 +59,18 @@ export function testConfig(databaseUrl: string, overrides: Partial<Config> = {})
     'shutdown-secs': '120',
   };
   const argv = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
-  return { ...parseConfig(argv, {}, { isTTY: false }), ...overrides };
+  return { ...parseConfig(argv, {}, { isTTY: false }), deadlines: ENDLESS, ...overrides };
 }
+
+/** They end hangs, later than a test's patience does: how slow the machine is must not decide. */
+const ENDLESS: Deadlines = {
+  connectMs: DEADLINE_MS,
+  turnMs: DEADLINE_MS,
+  hotTimeoutMs: DEADLINE_MS,
+  hotMs: DEADLINE_MS,
+  readTimeoutMs: DEADLINE_MS,
+  readMs: DEADLINE_MS,
+};
 
 function databaseFlags(databaseUrl: string): Record<string, string> {
   const { url, pooler, directUrl } = connectionOf(databaseUrl);

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { socketOf } from './driver-socket.js';
 import { DeadlineExceeded, isStalePlan } from '../failures.js';
 import { forgetStatements } from './prepared-query.js';
-import { HOT_DEADLINE_MS } from './session.js';
+import { DEADLINES } from './session.js';
 
 /** What surrounds an attempt on a connection: its deadline, repeating stale statements, rollback. */
 
@@ -21,13 +21,13 @@ export async function againWhileStale<T>(client: pg.PoolClient, work: () => Prom
     } catch (error) {
       if (!isStalePlan(error) || tries >= STALE_TRIES) throw error;
     }
-    await withDeadline(client, HOT_DEADLINE_MS, forgetStatements(client));
+    await withDeadline(client, DEADLINES.hotMs, forgetStatements(client));
   }
 }
 
 export async function rollback(client: pg.PoolClient): Promise<boolean> {
   try {
-    await withDeadline(client, HOT_DEADLINE_MS, client.query('ROLLBACK'));
+    await withDeadline(client, DEADLINES.hotMs, client.query('ROLLBACK'));
     return true;
   } catch {
     return false;

@@ -13,12 +13,13 @@ import {
   beginWith,
   BOUNDED_SETTINGS,
   COMMON_SETTINGS,
-  HOT_DEADLINE_MS,
+  DEADLINES,
   HOT_SETTINGS,
   PLANNED_SETTINGS,
-  READ_DEADLINE_MS,
   READ_SETTINGS,
+  within,
   withSettings,
+  type Deadlines,
   type SessionSettings,
 } from './session.js';
 import { textLength } from '../rows.js';
@@ -54,6 +55,8 @@ export interface DatabaseOptions {
   readonly directUrl?: string | null;
   /** Called at each statement that fails because the database is out of reach. */
   readonly onOutage?: () => void;
+  /** Others than those of the service. */
+  readonly deadlines?: Deadlines;
 }
 
 /**
@@ -64,7 +67,6 @@ export type Pooler = 'none' | 'transaction';
 export type Row = Record<string, unknown>;
 export type Execute = <R extends object = Row>(statement: Statement) => Promise<R[]>;
 
-const CONNECT_MS = 5_000;
 const COLLISION_TRIES = 10;
 const BUSY_NOTE_MS = 10_000;
 
@@ -73,13 +75,16 @@ export class Database {
   readonly #reads: pg.Pool;
   readonly #listenUrl: string | null;
   readonly #pooled: boolean;
+  readonly deadlines: Deadlines;
+  /** Of connections for the queue. */
+  readonly #settings: SessionSettings;
   readonly #runHot: RunStatement;
   readonly #runRead: RunStatement;
   readonly #runBounded: RunStatement;
-  readonly #runPlanned = passing(PLANNED_SETTINGS);
+  readonly #runPlanned: RunStatement;
   readonly #pace = new ReadPace();
   readonly #turns: ReadTurns;
-  readonly #coalescer = new Coalescer((count) => this.#pace.restMs(count));
+  readonly #coalescer: Coalescer;
   #away = false;
   #toldBusyAt = -Infinity;
   #expected: BucketRange | null = null;
@@ -88,24 +93,30 @@ export class Database {
     const { url, pooler = 'none', directUrl = null } = options;
     this.#pooled = pooler === 'transaction';
     this.#listenUrl = this.#pooled ? directUrl : url;
-    this.#runHot = this.#pooled ? passing(HOT_SETTINGS) : prepared;
-    this.#runRead = this.#pooled ? passing(READ_SETTINGS) : plainly;
+    this.deadlines = options.deadlines ?? DEADLINES;
+    const { hotTimeoutMs, readTimeoutMs, turnMs } = this.deadlines;
+    this.#coalescer = new Coalescer((count) => this.#pace.restMs(count), turnMs);
+    const reading = within(readTimeoutMs, READ_SETTINGS);
+    this.#settings = within(hotTimeoutMs, HOT_SETTINGS);
+    this.#runHot = this.#pooled ? passing(this.#settings) : prepared;
+    this.#runPlanned = passing(within(hotTimeoutMs, PLANNED_SETTINGS));
+    this.#runRead = this.#pooled ? passing(reading) : plainly;
     this.#runBounded = this.#pooled
-      ? passing([...READ_SETTINGS, ...BOUNDED_SETTINGS])
+      ? passing([...reading, ...BOUNDED_SETTINGS])
       : preparedUnder(BOUNDED_SETTINGS);
     // One connection listens; the queue's own statements get the larger part of the rest.
     const shared = Math.max(2, options.maxConnections - (this.canListen ? 1 : 0));
     const hot = Math.min(shared - 1, Math.ceil(shared * 0.6));
-    this.#hot = this.#pool(hot, HOT_SETTINGS);
-    this.#reads = this.#pool(shared - hot, READ_SETTINGS);
-    this.#turns = new ReadTurns({ slots: shared - hot, pace: this.#pace });
+    this.#hot = this.#pool(hot, this.#settings);
+    this.#reads = this.#pool(shared - hot, reading);
+    this.#turns = new ReadTurns({ slots: shared - hot, pace: this.#pace, waitMs: turnMs });
   }
 
   /** A statement of the queue, in a transaction of its own. */
-  readonly run: Execute = (statement) => this.#attempt(this.#hot, HOT_DEADLINE_MS, this.#runHot, statement);
+  readonly run: Execute = (statement) => this.#attempt(this.#hot, this.deadlines.hotMs, this.#runHot, statement);
 
   /** A statement of the queue that is planned each time: a sweep, which may find nothing or a whole table. */
-  readonly runPlanned: Execute = (statement) => this.#attempt(this.#hot, HOT_DEADLINE_MS, this.#runPlanned, statement);
+  readonly runPlanned: Execute = (statement) => this.#attempt(this.#hot, this.deadlines.hotMs, this.#runPlanned, statement);
 
   /** A page for a tenant, with its own plan. */
   readonly read = <R extends object = Row>(query: TenantRead): Promise<R[]> =>
@@ -177,7 +188,7 @@ export class Database {
     return {
       ...address,
       application_name: 'millrace',
-      connectionTimeoutMillis: CONNECT_MS,
+      connectionTimeoutMillis: this.deadlines.connectMs,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
       types: TYPES,
@@ -206,7 +217,7 @@ export class Database {
   readonly #check = async (client: pg.ClientBase): Promise<void> => {
     const expected = this.#expected;
     if (expected === null) return;
-    const { rows } = await withDeadline(client, HOT_DEADLINE_MS, client.query<RangeRow>(RANGE));
+    const { rows } = await withDeadline(client, this.deadlines.hotMs, client.query<RangeRow>(RANGE));
     const wrong = wrongCell(rows[0], expected);
     if (wrong !== null) throw wrong;
   };
@@ -224,7 +235,7 @@ export class Database {
     const startedAt = performance.now();
     try {
       const execute = isBounded ? this.#runBounded : this.#runRead;
-      const rows = await this.#attempt<R>(this.#reads, READ_DEADLINE_MS, execute, statement);
+      const rows = await this.#attempt<R>(this.#reads, this.deadlines.readMs, execute, statement);
       took(performance.now() - startedAt, rows);
       return rows;
     } finally {
@@ -276,9 +287,9 @@ export class Database {
   async #transactionOn<T>(client: pg.PoolClient, body: (execute: Execute) => Promise<T>): Promise<T> {
     // Behind a pooler, BEGIN has already applied the settings.
     const execute = this.#pooled ? plainly : prepared;
-    const command = (text: string): Promise<unknown> => withDeadline(client, HOT_DEADLINE_MS, client.query(text));
-    await command(this.#pooled ? beginWith(HOT_SETTINGS) : 'BEGIN');
-    const result = await body((statement) => withDeadline(client, HOT_DEADLINE_MS, execute(client, statement)));
+    const command = (text: string): Promise<unknown> => withDeadline(client, this.deadlines.hotMs, client.query(text));
+    await command(this.#pooled ? beginWith(this.#settings) : 'BEGIN');
+    const result = await body((statement) => withDeadline(client, this.deadlines.hotMs, execute(client, statement)));
     await command('COMMIT');
     return result;
   }

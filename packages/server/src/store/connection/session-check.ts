@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import type { Database } from './database.js';
-import { HOT_TIMEOUT_MS, READ_TIMEOUT_MS } from './session.js';
 
 /**
  * Checks once, at startup, that the connections behave as the service expects. An unannounced pooler in transaction
@@ -31,7 +30,7 @@ interface Probe {
 
 export async function checkSessions(db: Database): Promise<void> {
   const [hot, read] = await probe(db);
-  if (hot.deadline !== HOT_TIMEOUT_MS || read.deadline !== READ_TIMEOUT_MS)
+  if (hot.deadline !== db.deadlines.hotTimeoutMs || read.deadline !== db.deadlines.readTimeoutMs)
     throw new SessionError(`a pooler or proxy in front of PostgreSQL drops session settings: set ${TOLD}`);
   // Two connections that are open at the same time cannot share a backend, unless a pooler lends it to both.
   if (db.pooler === 'none' && hot.pid === read.pid)

@@ -11,10 +11,24 @@ export type SessionSettings = readonly (readonly [name: string, value: string])[
  * How long a statement may take. PostgreSQL cancels it after the timeout, which leaves the connection usable. The
  * deadline on our side comes later: a server that misses it has not answered at all, so we drop the connection.
  */
-export const HOT_TIMEOUT_MS = 8_000;
-export const HOT_DEADLINE_MS = 10_000;
-export const READ_TIMEOUT_MS = 18_000;
-export const READ_DEADLINE_MS = 20_000;
+export interface Deadlines {
+  readonly connectMs: number;
+  /** For a turn to read. */
+  readonly turnMs: number;
+  readonly hotTimeoutMs: number;
+  readonly hotMs: number;
+  readonly readTimeoutMs: number;
+  readonly readMs: number;
+}
+
+export const DEADLINES: Deadlines = {
+  connectMs: 5_000,
+  turnMs: 5_000,
+  hotTimeoutMs: 8_000,
+  hotMs: 10_000,
+  readTimeoutMs: 18_000,
+  readMs: 20_000,
+};
 
 export const COMMON_SETTINGS: SessionSettings = [
   ['TimeZone', 'UTC'],
@@ -33,12 +47,10 @@ export const HOT_SETTINGS: SessionSettings = [
   ['enable_mergejoin', 'off'],
   ['enable_bitmapscan', 'off'],
   ['max_parallel_workers_per_gather', '0'],
-  ['statement_timeout', String(HOT_TIMEOUT_MS)],
 ];
 
 export const READ_SETTINGS: SessionSettings = [
   ...COMMON_SETTINGS,
-  ['statement_timeout', String(READ_TIMEOUT_MS)],
   ['max_parallel_workers_per_gather', '0'],
   ['enable_hashjoin', 'off'],
 ];
@@ -52,7 +64,6 @@ export const PLANNED_SETTINGS: SessionSettings = [
   ['enable_mergejoin', 'on'],
   ['enable_bitmapscan', 'on'],
   ['max_parallel_workers_per_gather', '0'],
-  ['statement_timeout', String(HOT_TIMEOUT_MS)],
 ];
 
 /**
@@ -64,6 +75,11 @@ export const BOUNDED_SETTINGS: SessionSettings = [
   ['plan_cache_mode', 'force_generic_plan'],
   ['enable_seqscan', 'off'],
   ['enable_bitmapscan', 'off'],
+];
+
+export const within = (timeoutMs: number, settings: SessionSettings): SessionSettings => [
+  ...settings,
+  ['statement_timeout', String(timeoutMs)],
 ];
 
 const ISOLATION = 'read committed';
