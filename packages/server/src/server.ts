@@ -44,6 +44,8 @@ export interface Intervals {
   readonly sweepMs?: number;
   /** For jobs, on behalf of the pool and of workers that wait. */
   readonly safetyPollMs?: number;
+  /** How long a claim waits for each of several databases, before it goes on without it. */
+  readonly patienceMs?: number;
 }
 
 export interface RunningServer {
@@ -123,7 +125,7 @@ interface Prepared {
 /** Everything but the ports and what runs on its own. */
 async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecycle): Promise<Prepared> {
   const { logger, credentials = new LiveCredentials(config), intervals = {}, printFinished } = options;
-  const { safetyPollMs, sweepMs } = intervals;
+  const { safetyPollMs, sweepMs, patienceMs } = intervals;
   const found = await databasesOf(config, { logger, waits: true, onStop: (stop) => lifecycle.onStop(stop) });
   const handlers: Handlers = {
     ...builtinHandlers(config.builtinTasks),
@@ -135,7 +137,7 @@ async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecy
   const cellOptions = { config, logger, lifecycle, metrics, tasks, safetyPollMs, printFinished };
   const live = await LiveCells.start(found, cellOptions);
   const { cells } = live;
-  const service = serviceOn(live, safetyPollMs);
+  const service = serviceOn(live, { safetyPollMs, patienceMs });
   const ready = async (): Promise<boolean> => !lifecycle.stopping && (await service.ready());
   const tracer = createTracer(config, metrics, logger, lifecycle);
   const pool =

@@ -43,12 +43,18 @@ interface Filled {
 const UNASKED: Filled = { jobs: [], isShort: false, cut: false, later: null };
 
 export class CellsClaimer {
-  readonly #looks = new Patience<ClaimCell>();
-  readonly #claims = new Patience<ClaimCell>();
+  readonly #looks: Patience<ClaimCell>;
+  readonly #claims: Patience<ClaimCell>;
   /** Of queues with settings: the place of the cell whose turn it is to be the first. */
   readonly #turns = new Map<string, number>();
 
-  constructor(private readonly cells: readonly ClaimCell[]) {}
+  constructor(
+    private readonly cells: readonly ClaimCell[],
+    patienceMs?: number,
+  ) {
+    this.#looks = new Patience(patienceMs);
+    this.#claims = new Patience(patienceMs);
+  }
 
   /** `passesOver`: those that the caller does not want anything from, by their places. */
   async claim(queue: string, slots: Slots, passesOver?: (place: number) => boolean): Promise<Claim> {

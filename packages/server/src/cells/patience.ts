@@ -13,6 +13,8 @@ export class Patience<K extends object> {
   readonly #slow = new Set<K>();
   readonly #tookMs = new WeakMap<K, number>();
 
+  constructor(private readonly leastMs = LEAST_MS) {}
+
   isSlow(who: K): boolean {
     return this.#slow.has(who);
   }
@@ -21,7 +23,7 @@ export class Patience<K extends object> {
   inTime<T extends object>(who: K, answer: Promise<T>): Promise<T | null> {
     const startedAt = performance.now();
     return new Promise((resolve, reject) => {
-      const patienceMs = Math.min(MOST_MS, Math.max(LEAST_MS, 2 * (this.#tookMs.get(who) ?? 0)));
+      const patienceMs = Math.min(MOST_MS, Math.max(this.leastMs, 2 * (this.#tookMs.get(who) ?? 0)));
       const timer = setTimeout(() => {
         this.#slow.add(who);
         resolve(null);

@@ -21,18 +21,24 @@ export interface Service {
   readonly ready: () => Promise<boolean>;
 }
 
+interface ServiceOptions {
+  readonly safetyPollMs: number | undefined;
+  /** For each of several databases. */
+  readonly patienceMs: number | undefined;
+}
+
 /** On one database that is not in a list there is nothing in between: it is the engine on it. */
-export function serviceOn(live: LiveCells, safetyPollMs: number | undefined): Service {
+export function serviceOn(live: LiveCells, options: ServiceOptions): Service {
   const [first] = live.cells;
   if (first === undefined) throw new Error('there is no database');
-  if (first.name !== '') return serviceOnSeveral(live, safetyPollMs);
+  if (first.name !== '') return serviceOnSeveral(live, options);
   const { api, polls, claimer, hub: news } = first.engine;
   return { api, polls, claimer, news, cellOfJob: null, onChange: () => undefined, ready: first.ready };
 }
 
-function serviceOnSeveral(live: LiveCells, safetyPollMs: number | undefined): Service {
+function serviceOnSeveral(live: LiveCells, { safetyPollMs, patienceMs }: ServiceOptions): Service {
   const { cells, map } = live;
-  const claimer = new CellsClaimer(cells);
+  const claimer = new CellsClaimer(cells, patienceMs);
   const hubs = (): WorkNews[] => cells.map(({ engine }) => engine.hub);
   const news = new CellsNews(hubs());
   const onChange = (listener: () => void): void => live.onChange(listener);

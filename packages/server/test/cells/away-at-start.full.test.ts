@@ -19,6 +19,10 @@ afterAll(async () => {
 const up = async (server: TestServer): Promise<boolean[]> =>
   ((await readyBody(server)).cells as { up: boolean }[]).map((cell) => cell.up);
 
+/** A start goes on without a database that takes its time: wherever this machine is held up. */
+const untilUp = (server: TestServer, cell: number): Promise<boolean> =>
+  until(async () => (await up(server))[cell], { what: `database ${cell} to be up` });
+
 const at = Math.max(bucketOf(TENANT_A), bucketOf(TENANT_B));
 const ranges = [
   { first: 0, last: at - 1 },
@@ -31,6 +35,7 @@ const tenantsOf = ({ a, b }: TestServer): readonly Client[] => (bucketOf(TENANT_
 
 beforeAll(async () => {
   const first = await startOn(high);
+  for (const cell of [0, 1]) await untilUp(first, cell);
   for (const client of tenantsOf(first)) await createJob(client, newQueue());
   await first.stop();
 });
@@ -39,11 +44,12 @@ it('a process starts without a database that is away, and serves its tenants onc
   await proxy.cut();
   const server = await startOn({ ...high, url: proxy.url });
   const [here, away] = tenantsOf(server);
+  await untilUp(server, 0);
   await createJob(here!, newQueue());
   expect((await away!.get('/api/v1/jobs')).status).toBe(503);
   expect(await up(server)).toEqual([true, false]);
   await proxy.restore();
-  await until(async () => (await up(server))[1]);
+  await untilUp(server, 1);
   await createJob(away!, newQueue());
   await server.stop();
 });
@@ -55,6 +61,7 @@ it('a database that was away at the start is not served if it turns out to be em
   await wrong.restore();
   await until(() => server.log().some(({ reason }) => String(reason).includes('the database is empty')));
   expect((await away!.get('/api/v1/jobs')).status).toBe(503);
+  await untilUp(server, 0);
   await createJob(here!, newQueue());
   const held = await unused.query('SELECT first_bucket, last_bucket FROM millrace.cell');
   expect(held).toEqual([{ first_bucket: 0, last_bucket: 65_535 }]);
@@ -66,9 +73,10 @@ it('one of several database URLs that is away holds what the others leave', asyn
   const database = { kind: 'urls', urls } as const;
   await proxy.cut();
   const server = await startTestServer({ config: { mode: 'api', database }, database: low });
+  await untilUp(server, 1);
   expect(await up(server)).toEqual([false, true]);
   await proxy.restore();
-  await until(async () => (await up(server))[0]);
+  await untilUp(server, 0);
   for (const client of [server.a, server.b]) await createJob(client, newQueue());
   await server.stop();
 });

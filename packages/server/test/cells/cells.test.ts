@@ -60,7 +60,7 @@ describe('tenants on two databases', () => {
   it('have the jobs that a worker holds of all of them named together, and each sees its own', async () => {
     const queue = newQueue();
     const ids = await Promise.all([0, 1, 0, 1].map((n) => createJob(tenants[n]!, queue)));
-    const asked = { max_jobs: 4, worker_id: 'of-both' };
+    const asked = { max_jobs: 4, lease_secs: 3_600, worker_id: 'of-both' };
     const held = (await worker.post(`/api/v1/queues/${queue}/lease`, asked)).body.jobs as Leased[];
     expect(held).toHaveLength(4);
     const shown = async (client: Client, path: string): Promise<any> =>
@@ -100,7 +100,7 @@ describe('tenants on two databases', () => {
     expect(order.map((id) => ids.get(id))).toEqual([...Array(12).keys()]);
   });
 
-  it.each([{ share: 'tenant' }, { running: 2 }, { rate: { count: 2, per_secs: 600, burst: 2 } }])(
+  it.each([{ share: 'tenant' }, { running: 2 }, { rate: { count: 2, per_secs: 3_600, burst: 2 } }])(
     'all get their share of a queue with settings (%j), one job at a time',
     async (settings) => {
       const queue = newQueue();
@@ -145,7 +145,8 @@ describe('tenants on two databases', () => {
     expect(await put({ running: 1 })).toMatchObject({ running: 1, warnings });
     expect((await admin.get(path)).body).toMatchObject({ running: 1, warnings });
     for (const client of tenants) for (let n = 0; n < 2; n++) await createJob(client, queue);
-    const leased = (await worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 10 })).body.jobs as Leased[];
+    const leased = (await worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 10, lease_secs: 3_600 })).body
+      .jobs as Leased[];
     expect(leased.map(({ job }) => job.tenant_id).sort()).toEqual([...names].sort());
     const without = await put({ running: null, share: 'tenant' });
     expect(without).toEqual({ queue, running: null, rate: null, share: 'tenant' });

@@ -22,7 +22,7 @@ afterEach(() => void vi.useRealTimers());
 
 /** As far as a look for one job sees. */
 const SEEN = 50;
-/** A claim that took longer than a second on this machine is begun again. */
+/** A claim that took longer than anybody waits for it is begun again. */
 const LEASE = { wait_secs: 60 };
 
 it('a look at a database whose claims are slow begins where they do, so that both see the same jobs', async () => {

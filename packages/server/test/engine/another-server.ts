@@ -3,7 +3,7 @@ import { startServer, type Intervals, type RunningServer } from '../../src/serve
 import type { Handlers } from '../../src/index.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import type { TestDatabase } from '../support/database.js';
-import { testConfig } from '../support/server.js';
+import { PATIENT, testConfig } from '../support/server.js';
 
 /**
  * One more server on a database that others already use. It is not checked for what it leaves open: in one process that
@@ -16,5 +16,5 @@ export function startAnotherServer(
   intervals: Intervals = {},
 ): Promise<RunningServer> {
   const logger = createLogger({ level: 'silent', format: 'json' });
-  return startServer(testConfig(database.url, config), { logger, handlers, intervals });
+  return startServer(testConfig(database.url, config), { logger, handlers, intervals: { ...PATIENT, ...intervals } });
 }

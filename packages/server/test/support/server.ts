@@ -1,7 +1,7 @@
 import { afterAll, expect, inject } from 'vitest';
 import { parseConfig, type Config } from '../../src/config/config.js';
 import type { Deadlines } from '../../src/store/connection/session.js';
-import { startServer, type RunningServer, type ServerOptions } from '../../src/server.js';
+import { startServer, type Intervals, type RunningServer, type ServerOptions } from '../../src/server.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { DEADLINE_MS } from '@millrace/tools-shared';
 import { listIn } from './cells.js';
@@ -77,12 +77,18 @@ function databaseFlags(databaseUrl: string): Record<string, string> {
   return { 'database-url': url, pooler, ...(directUrl !== null && { 'direct-database-url': directUrl }) };
 }
 
+/**
+ * Where databases are several, a claim passes over one that takes longer than a second, and its jobs come later: on a
+ * machine that is held up, any of them.
+ */
+export const PATIENT: Intervals = { patienceMs: 10_000 };
+
 /** The service in this process. Stopping it checks that it leaves nothing behind and has logged no secret. */
 export async function startTestServer({
   config: overrides,
   database,
   handlers,
-  intervals,
+  intervals = {},
 }: TestServerOptions = {}): Promise<TestServer> {
   const own = database ?? (await cloneDatabase());
   const config = testConfig(own.url, overrides);
@@ -93,7 +99,8 @@ export async function startTestServer({
     destination: { write: (line) => void lines.push(line) },
   });
   const release = handlesToRelease();
-  const running = await startServer(config, { logger, ...(handlers && { handlers }), ...(intervals && { intervals }) });
+  const options = { logger, ...(handlers && { handlers }), intervals: { ...PATIENT, ...intervals } };
+  const running = await startServer(config, options);
   const url = running.apiUrl ?? 'http://no-api-in-worker-mode.invalid';
   return {
     url,
