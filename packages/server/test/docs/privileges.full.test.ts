@@ -43,9 +43,10 @@ it('the serving role of docs/operations.md can serve and cannot change the schem
     (await a.post('/api/v1/jobs', { task_name: 't', config: { queue: 'never' } })).body.job_id,
   ] as string[];
   const events = await a.open('GET', `/api/v1/jobs/${ids[2]}/events`);
-  const leased = await worker.post('/api/v1/queues/q/lease');
+  const leased = await worker.post('/api/v1/queues/q/lease', { lease_secs: 3_600 });
   const { lease_token } = leased.body.jobs[0] as { lease_token: string };
-  expect((await worker.post(`/api/v1/jobs/${ids[2]}/heartbeat`, { lease_token })).status).toBe(200);
+  const beat = { lease_token, extend_secs: 3_600 };
+  expect((await worker.post(`/api/v1/jobs/${ids[2]}/heartbeat`, beat)).status).toBe(200);
   expect((await worker.post(`/api/v1/jobs/${ids[2]}/complete`, { lease_token })).status).toBe(204);
   expect(await events.text()).toContain('"status":"completed"');
   expect((await a.post(`/api/v1/jobs/${ids[3]}/cancel`)).status).toBe(204);

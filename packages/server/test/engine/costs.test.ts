@@ -87,7 +87,9 @@ describe('the cost of', async () => {
       for await (const piece of body!.pipeThrough(new TextDecoderStream())) if (/"n":9\b/.test((text += piece))) return;
     });
     await admin.query('SELECT pg_stat_statements_reset()');
-    for (let n = 0; n < 10; n++) await report(worker, 'heartbeat', leased!, { progress: { n } });
+    for (let n = 0; n < 10; n++) {
+      await report(worker, 'heartbeat', leased!, { extend_secs: 3_600, progress: { n } });
+    }
     await Promise.all(told);
     const { rows } = await admin.query<{ query: string; calls: number; rows: number }>(
       `SELECT left(query, 60) AS query, calls::int, rows::int FROM pg_stat_statements WHERE query LIKE '%AS watched (%'`,
@@ -111,7 +113,7 @@ describe('the cost of', async () => {
     const logs = Array.from({ length: 10 }, () => ({ at, level: 'info', message: 'x'.repeat(100) }));
     const items = leased.map(({ job: { id }, lease_token }) => ({ job_id: id, lease_token, logs }));
     const cost = await costOf(async () => {
-      await worker.post('/api/v1/heartbeats', { leases: items });
+      await worker.post('/api/v1/heartbeats', { extend_secs: 3_600, leases: items });
       const reports = items.map((item) => ({ ...item, outcome: 'completed' }));
       expect((await worker.post('/api/v1/reports', { reports })).body.reports[99]).toMatchObject({ ok: true });
     });

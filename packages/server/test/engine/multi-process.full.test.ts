@@ -22,6 +22,7 @@ import {
   waitFor,
 } from './kit.js';
 import { createSilently } from './silent.js';
+import { LONGEST_SECS, longPolls, woken } from './woken.js';
 
 const JOBS = 10_000;
 const LESSEES = 16;
@@ -39,10 +40,17 @@ describe('two servers on one database', async () => {
     await database.drop();
   });
 
-  /** For a server on which nobody else waits: its one call does. */
-  const untilWaiting = ({ metricsUrl }: Pick<TestServer, 'metricsUrl'>): Promise<unknown> =>
-    until(async () => /^millrace_long_polls 1$/m.test(await (await fetch(`${metricsUrl}/metrics`)).text()), {
-      what: 'a call to wait',
+  /** A call that waits on a server, on which nobody else does, is answered with the job that is made meanwhile. */
+  const expectAnswer = (
+    { metricsUrl, worker }: Pick<TestServer, 'metricsUrl' | 'worker'>,
+    create: (queue: string) => Promise<string>,
+  ): Promise<void> =>
+    woken(async (waits) => {
+      const queue = newQueue();
+      const polling = waits.begin(() => lease(worker, queue, { wait_secs: LONGEST_SECS }));
+      await waits.until(async () => (await longPolls({ metricsUrl })) === 1);
+      const id = await create(queue);
+      expect(idsOf(await polling)).toEqual([id]);
     });
 
   it('give each of ten thousand jobs to exactly one of sixteen lessees', async () => {
@@ -52,7 +60,7 @@ describe('two servers on one database', async () => {
       const { worker } = n % 2 ? one : two;
       const mine: string[] = [];
       for (;;) {
-        const leased = await lease(worker, queue, { max_jobs: 100, lease_secs: 600 });
+        const leased = await lease(worker, queue, { max_jobs: 100 });
         if (leased.length === 0) return mine;
         for (const { job } of leased) expect(job.delivery_count).toBe(1);
         mine.push(...idsOf(leased));
@@ -70,24 +78,16 @@ describe('two servers on one database', async () => {
   });
 
   it('a job that one enqueues is leased from the other at once, by a waiting call', async () => {
-    const queue = newQueue();
-    for (let i = 0; i < 15; i++) {
-      const polling = lease(two.worker, queue, { wait_secs: 30 });
-      // The call waits once the other server has looked for the queue and found nothing.
-      await untilWaiting(two);
-      const id = await createJob(a, queue);
-      expect(idsOf(await polling)).toEqual([id]);
-    }
+    // The call waits once the other server has looked for the queue and found nothing.
+    for (let i = 0; i < 15; i++) await expectAnswer(two, (queue) => createJob(a, queue));
   });
 
   it('without a notification it is leased within five seconds', async () => {
     for (const usual of [SAFETY_MS, SAFETY_POLL_MS]) expect(usual).toBeLessThanOrEqual(5_000);
     const looking = await startAnotherServer(database, { ...config, mode: 'all' }, {}, { safetyPollMs: 300 });
-    const queue = newQueue();
-    const polling = lease(createClient(looking.apiUrl!, WORKER_TOKEN), queue, { wait_secs: 30 });
-    await untilWaiting(looking);
-    const id = await createSilently(database, queue);
-    expect(idsOf(await polling)).toEqual([id]);
+    const { metricsUrl } = looking;
+    const worker = createClient(looking.apiUrl!, WORKER_TOKEN);
+    await expectAnswer({ metricsUrl, worker }, (queue) => createSilently(database, queue));
     // The pool has no handler for it, and says so once it has found it.
     await waitFor(a, await createSilently(database, 'default'), 'failed');
     await looking.stop();
@@ -108,7 +108,7 @@ describe('two servers on one database', async () => {
     // Enough of them that the sweeps of all processes overlap.
     const others = await Promise.all([1, 2, 3].map(() => startAnotherServer(database, config, {}, SWEEP_OFTEN)));
     const ids = await createJobs(a, queue, 300, { max_retries: 1, retry_delay_secs: 3600 });
-    for (let n = 0; n < 3; n++) await lease(one.worker, queue, { max_jobs: 100, lease_secs: 600 });
+    for (let n = 0; n < 3; n++) await lease(one.worker, queue, { max_jobs: 100 });
     await database.query(`UPDATE millrace.leases SET locked_until = now() - interval '1 second' WHERE id = ANY ($1)`, [
       ids,
     ]);
@@ -147,10 +147,7 @@ describe('two servers on one database', async () => {
     ]) {
       await database.query(`SELECT pg_notify('millrace', $1)`, [text]);
     }
-    const queue = newQueue();
-    const polling = lease(two.worker, queue, { wait_secs: 30 });
-    const id = await createJob(a, queue);
-    expect(idsOf(await polling)).toEqual([id]);
+    await expectAnswer(two, (queue) => createJob(a, queue));
   });
 
   it('are notified again after their listening connection was cut', async () => {
@@ -164,10 +161,6 @@ describe('two servers on one database', async () => {
     const pids = cut.map(({ pid }) => pid);
     const anew = `SELECT ${listeners} AND state = 'idle' AND pid <> ALL ($1)`;
     await until(async () => (await database.query(anew, [pids])).length === 2, { what: 'both to listen again' });
-    const queue = newQueue();
-    const polling = lease(two.worker, queue, { wait_secs: 30 });
-    await untilWaiting(two);
-    const id = await createJob(a, queue);
-    expect(idsOf(await polling)).toEqual([id]);
+    await expectAnswer(two, (queue) => createJob(a, queue));
   });
 });

@@ -9,6 +9,8 @@ import { createJob, getJob, waitFor } from './kit.js';
 describe('worker processes', async () => {
   const database = await cloneDatabase();
   const clock = await controlClock(database);
+  // Leases run out when the test says so, not while this machine is held up.
+  await clock.freeze();
   const api = await startTestServer({ database, config: { mode: 'api' } });
   const { a } = api;
   afterAll(async () => {

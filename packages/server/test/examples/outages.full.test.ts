@@ -66,7 +66,7 @@ describe.concurrent.each(WORKER_NAMES)('%s', (name) => {
   const it = test.runIf(canRun(name));
 
   /** Runs the worker through the script until it asks for another job; returns its requests in between. */
-  async function callsOn(script: Script, finallyDo: Finally, leaseSecs = 30): Promise<readonly Call[]> {
+  async function callsOn(script: Script, finallyDo: Finally, leaseSecs = 3_600): Promise<readonly Call[]> {
     const { url, calls } = await scripted(script, finallyDo);
     startWorker(name, { url, queue: 'q', leaseSecs }, finallyDo);
     const leases = (script.lease?.length ?? 0) + 1;

@@ -33,6 +33,7 @@ export interface WorkerProcess {
 export interface WorkerOptions {
   readonly url: string;
   readonly queue: string;
+  /** An hour if absent: nothing runs out while this machine is held up. */
   readonly leaseSecs?: number;
 }
 
@@ -42,7 +43,7 @@ export type Finally = (cleanUp: () => Promise<void> | void) => void;
 /** Runs until the test is over at the latest. */
 export function startWorker(
   name: WorkerName,
-  { url, queue, leaseSecs = 30 }: WorkerOptions,
+  { url, queue, leaseSecs = 3_600 }: WorkerOptions,
   finallyDo: Finally,
 ): WorkerProcess {
   const [program, script] = WORKERS[name];

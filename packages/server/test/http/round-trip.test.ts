@@ -26,7 +26,7 @@ describe('caller JSON', async () => {
     expect(created.status).toBe(201);
     const path = `/api/v1/jobs/${created.body.job_id}`;
 
-    const leased = await worker.post(`/api/v1/queues/${queue}/lease`);
+    const leased = await worker.post(`/api/v1/queues/${queue}/lease`, { lease_secs: 3_600 });
     expect(leased.text).toContain(`"payload":${json},`);
     const { lease_token: token } = leased.body.jobs[0] as { lease_token: string };
     const settled = await worker.post(`${path}/complete`, `{"lease_token":"${token}","result":${json}}`);
@@ -40,7 +40,7 @@ describe('caller JSON', async () => {
   it('is never refused: error texts of any kind are accepted', async () => {
     const queue = 'errors';
     await a.post('/api/v1/jobs', { task_name: 't', config: { queue, max_retries: 0 } });
-    const leased = await worker.post(`/api/v1/queues/${queue}/lease`);
+    const leased = await worker.post(`/api/v1/queues/${queue}/lease`, { lease_secs: 3_600 });
     const { job, lease_token } = leased.body.jobs[0] as { job: { id: string }; lease_token: string };
     const error = `a\0b\ud800c😀${'x'.repeat(100_000)}`;
     expect((await worker.post(`/api/v1/jobs/${job.id}/fail`, { lease_token, error })).status).toBe(204);

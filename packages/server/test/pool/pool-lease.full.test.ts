@@ -34,7 +34,7 @@ describe('a handler that runs longer than the lease of the pool', async () => {
       );
       return row!.secs;
     };
-    const id = await createJob(a, 'default', { task_name: 'hold', config: { retry_delay_secs: 600 } });
+    const id = await createJob(a, 'default', { task_name: 'hold', config: { retry_delay_secs: 3_600 } });
     await waitFor(a, id, 'running');
     await clock.advance(JUMP_SECS);
     await until(async () => (await deadline(id)) > 25, { what: 'the lease to be extended' });

@@ -50,7 +50,7 @@ const startPool = async (queue: string, config: object = {}) => {
   return pool;
 };
 const holds = async (queue: string, configs: readonly object[]): Promise<string[]> => {
-  const jobs = configs.map((config) => ({ task_name: 'hold', config: { queue, retry_delay_secs: 600, ...config } }));
+  const jobs = configs.map((config) => ({ task_name: 'hold', config: { queue, retry_delay_secs: 3_600, ...config } }));
   const { status, text, body } = await a.post('/api/v1/jobs/batch', { jobs });
   expect(status, text).toBe(201);
   return body.job_ids as string[];

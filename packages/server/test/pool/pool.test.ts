@@ -6,10 +6,16 @@ import { createJob, getJob, lease, newQueue, waitFor } from '../engine/kit.js';
 
 /** What the test looks at of its own handlers. */
 const running = { now: 0, most: 0 };
+const WORKERS = 3;
+let allRun = (): void => undefined;
+const allHaveRun = new Promise<void>((resolve) => (allRun = resolve));
 
 const handlers: Handlers = {
   count: async (payload) => {
     running.most = Math.max(running.most, ++running.now);
+    // The first ones wait for each other, and then each long enough for one too many to begin.
+    if (running.now === WORKERS) allRun();
+    await allHaveRun;
     await new Promise((resolve) => setTimeout(resolve, 20));
     running.now--;
     return { n: payload.n ?? null };
@@ -38,7 +44,7 @@ const handlers: Handlers = {
 };
 
 describe('the in-process pool', async () => {
-  const server = await useTestServer({ handlers, config: { workers: 3 }, intervals: kit.NEWS_ALONE });
+  const server = await useTestServer({ handlers, config: { workers: WORKERS }, intervals: kit.NEWS_ALONE });
   const { a, b, worker } = server;
   const run = (task_name: string, fields: object = {}): Promise<string> =>
     createJob(a, 'default', { task_name, ...fields });
@@ -117,7 +123,7 @@ describe('the in-process pool', async () => {
     });
     const done = await Promise.all((reply.body.job_ids as string[]).map((id) => waitFor(a, id, 'completed')));
     expect(done.map((job) => job.result)).toEqual(done.map((_, n) => ({ n })));
-    expect(running).toEqual({ now: 0, most: 3 });
+    expect(running).toEqual({ now: 0, most: WORKERS });
   });
 
   it('tells a handler what it runs', async () => {

@@ -3,6 +3,7 @@ import { cloneDatabase } from '../../support/database.js';
 import { startTestServer, type TestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { complete, createJob, createJobs, heartbeat, lease, leaseOne, newQueue, NEWS_ALONE, waitFor } from '../kit.js';
+import { LONGEST_SECS, longPolls, woken } from '../woken.js';
 
 describe('a paused queue', async () => {
   const database = await cloneDatabase();
@@ -21,17 +22,11 @@ describe('a paused queue', async () => {
     const queues = (await a.get('/api/v1/queues')).body.queues as { queue: string; paused_at: string | null }[];
     return queues.find((each) => each.queue === queue)?.paused_at;
   };
-  const untilWaiting = ({ metricsUrl }: TestServer, polls: number): Promise<unknown> =>
-    until(
-      async () =>
-        new RegExp(`^millrace_long_polls ${polls}$`, 'm').test(await (await fetch(`${metricsUrl}/metrics`)).text()),
-      { what: `${polls} calls to wait` },
-    );
 
   it('yields no job in any process, whoever owns it and whenever it is due, while what runs goes on', async () => {
     const queue = 'ü/paused queue';
     await createJobs(a, queue, 3, { priority: 5 });
-    const running = await leaseOne(two.worker, queue, { lease_secs: 600 });
+    const running = await leaseOne(two.worker, queue);
     await change('pause', queue);
     await createJob(b, queue);
     for (const { worker } of [one, two]) expect(await lease(worker, queue, { max_jobs: 10 })).toEqual([]);
@@ -79,7 +74,7 @@ describe('a paused queue', async () => {
         // However long the pause takes, there is something left to take.
         if (taken > 1500) await isPaused;
         const begun = performance.now();
-        const jobs = await lease(worker, queue, { max_jobs: 3, lease_secs: 600 });
+        const jobs = await lease(worker, queue, { max_jobs: 3 });
         taken += jobs.length;
         if (begun > pausedFrom) {
           late.push(jobs.length);
@@ -98,18 +93,21 @@ describe('a paused queue', async () => {
   });
 
   it('lets calls wait, without asking again and again, and wakes them when it is resumed, in every process', async () => {
-    const queue = newQueue();
-    await change('pause', queue);
-    await createJobs(a, queue, 2);
-    const polls = [one, two].map(({ worker }) => lease(worker, queue, { wait_secs: 30 }));
-    await untilWaiting(one, 1);
-    await untilWaiting(two, 1);
-    // New work wakes the calls, in vain.
-    await createJob(a, queue);
-    await untilWaiting(one, 1);
-    await untilWaiting(two, 1);
-    await change('resume', queue);
-    const found = await Promise.all(polls);
+    const found = await woken(async (waits) => {
+      const queue = newQueue();
+      await change('pause', queue);
+      await createJobs(a, queue, 2);
+      const polls = [one, two].map(({ worker }) =>
+        waits.begin(() => lease(worker, queue, { wait_secs: LONGEST_SECS })),
+      );
+      const bothWait = async (): Promise<boolean> => (await longPolls(one)) === 1 && (await longPolls(two)) === 1;
+      await waits.until(bothWait);
+      // New work wakes the calls, in vain.
+      await createJob(a, queue);
+      await waits.until(bothWait);
+      await change('resume', queue);
+      return Promise.all(polls);
+    });
     expect(found.map((jobs) => jobs.length)).toEqual([1, 1]);
   });
 

@@ -4,6 +4,8 @@ import { controlClock } from '../../support/clock.js';
 import { cloneDatabase } from '../../support/database.js';
 import { startTestServer, TENANT_A } from '../../support/server.js';
 import { until } from '../../support/until.js';
+import { lease, newQueue } from '../kit.js';
+import { LONGEST_SECS, woken } from '../woken.js';
 import { advanceTo, cronsOf } from './harness.js';
 
 /** What schedules enqueue, on a server whose database clock the tests move. */
@@ -76,11 +78,13 @@ describe('a firing', () => {
   });
 
   it('reaches a waiting worker', async () => {
-    const id = await polls.create({ cron_expr: '@daily', queue: 'waited-for' });
-    const waiting = server.worker.post('/api/v1/queues/waited-for/lease', { wait_secs: 30 });
-    await fireNext(id);
-    const leased = await waiting;
-    expect(leased.body.jobs.map((leasedJob: any) => leasedJob.job.metadata.cron_id)).toEqual([id]);
+    await woken(async (waits) => {
+      const queue = newQueue();
+      const id = await polls.create({ cron_expr: '@daily', queue });
+      const waiting = waits.begin(() => lease(server.worker, queue, { wait_secs: LONGEST_SECS }));
+      await fireNext(id);
+      expect((await waiting).map(({ job }) => job.metadata.cron_id)).toEqual([id]);
+    });
   });
 
   it('is counted', async () => {

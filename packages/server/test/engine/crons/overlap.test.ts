@@ -37,7 +37,7 @@ describe('a schedule with overlap skip', () => {
     expect(await desk.get(id)).toMatchObject({ overlap: 'skip' });
     await pass(id);
     await pass(id);
-    const leased = await leaseOne(worker, queue, { lease_secs: 3_600 });
+    const leased = await leaseOne(worker, queue);
     await complete(worker, leased);
     await pass(id);
     expect(await kinds(id)).toEqual(['on_time', 'skipped', 'on_time']);

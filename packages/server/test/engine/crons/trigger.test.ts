@@ -5,11 +5,14 @@ import { controlClock } from '../../support/clock.js';
 import { cloneDatabase } from '../../support/database.js';
 import { startTestServer, TENANT_A } from '../../support/server.js';
 import { until } from '../../support/until.js';
+import { lease, newQueue } from '../kit.js';
+import { LONGEST_SECS, woken } from '../woken.js';
 import { advanceTo, cronsOf } from './harness.js';
 
 /** Schedules that are fired by hand, beside a scheduler and a pool that run. */
 const database = await cloneDatabase();
 const clock = await controlClock(database);
+await clock.freeze();
 const server = await startTestServer({ database, config: { workers: 2 } });
 const desk = cronsOf(server.a);
 afterAll(async () => {
@@ -55,7 +58,6 @@ describe('triggering', () => {
     const id = await desk.create({ cron_expr: '@daily', queue: 'nobody' });
     const { next_run_at } = await desk.get(id);
     await Promise.all([desk.trigger(id), desk.trigger(id), desk.trigger(id)]);
-    await clock.freeze();
     await advanceTo(clock, next_run_at);
     await until(async () => (await desk.firings(id)).length === 4, { what: 'the firing' });
     const kinds = (await desk.firings(id)).map((each) => each.kind);
@@ -84,11 +86,16 @@ describe('triggering', () => {
     const before = await created();
     const pooled = await desk.trigger(await desk.create({ cron_expr: '@daily', payload: { hello: 'world' } }));
     await until(async () => (await server.a.get(`/api/v1/jobs/${pooled}`)).body.status === 'completed');
-    const remote = await desk.create({ cron_expr: '@daily', queue: 'waited-for' });
-    const waiting = server.worker.post('/api/v1/queues/waited-for/lease', { wait_secs: 30 });
-    const id = await desk.trigger(remote);
-    expect((await waiting).body.jobs.map((each: any) => each.job.id)).toEqual([id]);
-    expect(await created()).toBe(before + 2);
+    let triggered = 0;
+    await woken(async (waits) => {
+      const queue = newQueue();
+      const remote = await desk.create({ cron_expr: '@daily', queue });
+      const waiting = waits.begin(() => lease(server.worker, queue, { wait_secs: LONGEST_SECS }));
+      const id = await desk.trigger(remote);
+      triggered++;
+      expect((await waiting).map(({ job }) => job.id)).toEqual([id]);
+    });
+    expect(await created()).toBe(before + 1 + triggered);
   });
 
   it('is for the tenant of the schedule', async () => {

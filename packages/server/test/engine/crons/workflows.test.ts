@@ -4,7 +4,7 @@ import { cloneDatabase } from '../../support/database.js';
 import { startTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { startAnotherServer } from '../another-server.js';
-import { complete, leaseOne, newQueue } from '../kit.js';
+import { complete, lease, leaseOne, newQueue } from '../kit.js';
 import { advanceTo, cronsOf } from './harness.js';
 
 /** Schedules that start workflows. The clock stands still but for what the tests let pass. */
@@ -142,7 +142,7 @@ describe('a schedule that starts workflows', () => {
     await pass(id);
     const [flow] = await started(id);
     await a.post(`/api/v1/workflows/${flow.id}/signals/approved`, { value: { yes: true } });
-    await complete(worker, await leaseOne(worker, queue, { wait_secs: 20 }));
+    await complete(worker, await until(async () => (await lease(worker, queue))[0], { what: 'the next step' }));
     expect((await a.get(`/api/v1/workflows/${flow.id}`)).body.status).toBe('completed');
   });
 

@@ -5,8 +5,11 @@ import { AnswerCache } from '../../../src/engine/shared/answer-cache.js';
 const MANY = 100;
 const FRESH_MS = 1000;
 
-/** Searches that end when the test says so, in the order in which they began. */
+/** Searches that end when the test says so, in the order in which they began. Time stands still unless it is moved. */
 function useSearches() {
+  let ms = performance.now();
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => ms);
+  onTestFinished(() => clock.mockRestore());
   const kept = new AnswerCache<number>((n) => (n >= MANY ? FRESH_MS : 0));
   const begun: PromiseWithResolvers[] = [];
   const find = (): Promise<number> => {
@@ -14,7 +17,7 @@ function useSearches() {
     begun.push(search);
     return search.promise;
   };
-  return { begun, ask: () => kept.ask('how many', find) };
+  return { begun, ask: () => kept.ask('how many', find), pass: (by: number) => (ms += by) };
 }
 
 interface PromiseWithResolvers {
@@ -59,16 +62,13 @@ describe('an answer that is being found', () => {
   });
 
   it('is waited for by those who come when the one before it has expired', async () => {
-    let ms = performance.now();
-    const clock = vi.spyOn(performance, 'now').mockImplementation(() => ms);
-    onTestFinished(() => clock.mockRestore());
-    const { begun, ask } = useSearches();
+    const { begun, ask, pass } = useSearches();
     const first = ask();
     begun[0]!.resolve(MANY);
     await first;
-    ms += 1.5 * FRESH_MS;
+    pass(1.5 * FRESH_MS);
     expect(await ask()).toEqual({ answer: MANY, isKept: true });
-    ms += FRESH_MS;
+    pass(FRESH_MS);
     const asked = [ask(), ask()];
     begun[1]!.resolve(MANY + 1);
     expect(await Promise.all(asked)).toEqual(Array(2).fill({ answer: MANY + 1, isKept: true }));

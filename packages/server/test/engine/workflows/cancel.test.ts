@@ -138,7 +138,7 @@ describe('cancelling while steps end', () => {
     let turns = 0;
     const restless = async (client: typeof worker): Promise<void> => {
       while (busy) {
-        const reply = await client.post('/api/v1/queues/default/lease', { max_jobs: 20 });
+        const reply = await client.post('/api/v1/queues/default/lease', { max_jobs: 20, lease_secs: 3_600 });
         // A slow machine may keep the database from answering in time: a worker asks again.
         if (reply.status === 503) continue;
         const { jobs } = ok(reply).body;

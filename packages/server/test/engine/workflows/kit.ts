@@ -77,7 +77,7 @@ export function hand(worker: Client, queue = 'default'): Hand {
   const key = (workflow: string, step: string): string => `${workflow} ${step}`;
   const gather = async (): Promise<void> => {
     for (let more = true; more;) {
-      const leased = ok(await worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 100, lease_secs: 600 })).body
+      const leased = ok(await worker.post(`/api/v1/queues/${queue}/lease`, { max_jobs: 100, lease_secs: 3_600 })).body
         .jobs as Leased[];
       for (const each of leased) jobs.set(key(each.job.workflow_id, each.job.workflow_step_id), each);
       more = leased.length === 100;

@@ -42,7 +42,7 @@ describe.each([
   const result = `{"text":"${text}"}`;
 
   const leaseFrom = async (server: ServingProcess, max_jobs: number): Promise<Leased[]> => {
-    const reply = await server.as('a worker').post('/api/v1/queues/default/lease', { max_jobs, lease_secs: 600 });
+    const reply = await server.as('a worker').post('/api/v1/queues/default/lease', { max_jobs, lease_secs: 3_600 });
     return ok(reply).body.jobs as Leased[];
   };
 
@@ -88,7 +88,7 @@ describe.each([
     const then = await completed();
     expect(then).toBeLessThan(dependents);
     // What the dead processes held is held until its lease runs out.
-    await clock.advance(660);
+    await clock.advance(3_700);
     const third = await start('all');
     const after = workflowsOf(third.as('anybody'));
     await untilCompleted(share === 1 ? dependents + 1 : then + (share * dependents) / 4);

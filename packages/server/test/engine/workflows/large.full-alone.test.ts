@@ -28,11 +28,14 @@ describe('a large workflow', async () => {
 
   it('of a thousand steps costs as much a step as one of a hundred, give or take', async () => {
     await run(fanIn(98));
-    const small = await run(fanIn(98));
-    // The shortest of three: a moment in which the machine stands still makes any of them longer, and none shorter.
-    const [large, ...others] = [await run(fanIn(998)), await run(fanIn(998)), await run(fanIn(998))];
-    const seconds = Math.min(large.seconds, ...others.map((other) => other.seconds));
-    expect(seconds / 1000).toBeLessThan((4 * small.seconds) / 100);
+    // One after the other, again and again: a spell in which the machine is slow may begin between the two.
+    const large = await until(
+      async () => {
+        const [less, more] = [await run(fanIn(98)), await run(fanIn(998))];
+        return more.seconds / 1000 < (4 * less.seconds) / 100 ? more : `${more.seconds} s, and ${less.seconds} s`;
+      },
+      { what: 'a thousand steps to cost no more each' },
+    );
     const steps = await workflows.steps(large.id);
     expect(steps.every((each) => each.status === 'completed' && each.job_id !== null)).toBe(true);
     expect(new Set(steps.map((each) => each.job_id)).size).toBe(1000);

@@ -20,7 +20,7 @@ describe('a worker that never comes back', async () => {
   it('has its step given to another one, and the workflow goes on', async () => {
     const id = await workflows.create([step('b', [], { config: { retry_delay_secs: 0 } }), step('c', ['b'])]);
     const lost = await worker.take(id, 'b');
-    await clock.advance(3600);
+    await clock.advance(3_700);
     const again = await until(async () => (await worker.held(id)).includes('b') && worker.take(id, 'b'));
     expect(again.job).toMatchObject({ retry_count: 1, error_message: 'lease expired' });
     expect(await workflows.status(id)).toBe('running');
@@ -36,7 +36,7 @@ describe('a worker that never comes back', async () => {
   ])('under %s ends the workflow as %s when no attempt is left', async (on_failure, status, next) => {
     const id = await workflows.create([step('b', [], { on_failure, config: { max_retries: 0 } }), step('c', ['b'])]);
     await worker.take(id, 'b');
-    await clock.advance(3600);
+    await clock.advance(3_700);
     await until(isOver(id));
     expect(await workflows.status(id)).toBe(status);
     expect(await workflows.statuses(id)).toEqual({ b: 'failed', c: next });
@@ -49,7 +49,7 @@ describe('a worker that never comes back', async () => {
       step('c', ['b']),
     ]);
     await worker.take(id, 'b');
-    await clock.advance(3600);
+    await clock.advance(3_700);
     await until(async () => (await worker.held(id)).includes('c'));
     await worker.complete(id, 'c');
     expect(await workflows.status(id)).toBe('partially_failed');

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { startTestServer, useTestServer, type TestServer } from '../../support/server.js';
-import { complete, leaseOne, newQueue } from '../kit.js';
+import { complete, lease, leaseOne, newQueue } from '../kit.js';
+import { LONGEST_SECS, woken } from '../woken.js';
 import { step, workflowsOf } from './kit.js';
 
 /** The queue of a step: a member of the step. */
@@ -23,11 +24,13 @@ describe('a step with a queue', () => {
   });
 
   it('wakes a call that waits on it, also when it becomes ready', async () => {
-    const queue = newQueue();
-    const waiting = leaseOne(worker, queue, { wait_secs: 20 });
-    const id = await workflows.create([step('x', [], { queue: 'one' }), step('y', ['x'], { queue })]);
-    await complete(worker, await leaseOne(worker, 'one'));
-    expect((await waiting).job.workflow_id).toBe(id);
+    await woken(async (waits) => {
+      const queue = newQueue();
+      const waiting = waits.begin(() => lease(worker, queue, { wait_secs: LONGEST_SECS }));
+      const id = await workflows.create([step('x', [], { queue: 'one' }), step('y', ['x'], { queue })]);
+      await complete(worker, await leaseOne(worker, 'one'));
+      expect((await waiting).map(({ job }) => job.workflow_id)).toEqual([id]);
+    });
   });
 
   it('may have any name but an empty one; null means none', async () => {

@@ -140,7 +140,7 @@ describe('a payload with a context that is stored apart', () => {
     expect((await a.get('/api/v1/jobs?limit=5')).text).toContain(shown);
     const events = await openEvents(a, y);
     expect((await events.next())!.payload).toEqual(JSON.parse(EXPECTED));
-    const reply = await worker.post('/api/v1/queues/default/lease', { max_jobs: 100, lease_secs: 600 });
+    const reply = await worker.post('/api/v1/queues/default/lease', { max_jobs: 100, lease_secs: 3_600 });
     expect(reply.text).toContain(shown);
     expect(await events.next()).toMatchObject({ status: 'running', payload: JSON.parse(EXPECTED) });
     const leased = reply.body.jobs.find(({ job }: any) => job.id === y);

@@ -67,7 +67,7 @@ describe('the cost of outcomes', async () => {
   async function claimAll(): Promise<LeasedJob[]> {
     const all: LeasedJob[] = [];
     for (;;) {
-      const slots = Array.from({ length: 500 }, () => ({ token: randomUUID(), leaseSecs: 600, workerId: null }));
+      const slots = Array.from({ length: 500 }, () => ({ token: randomUUID(), leaseSecs: 3_600, workerId: null }));
       const { jobs: claimed } = await first.claimer.claim('default', separateSlots(slots));
       all.push(...claimed);
       if (claimed.length < 500) return all;

@@ -32,7 +32,7 @@ describe.each(Object.entries(dense))('a request with %s without number', (_what,
   const post = (path: string, body: string) => a.post(`/api/v1${path}`, body);
 
   const leased = async (queue: string): Promise<{ id: string; token: string; text: string }> => {
-    const response = await worker.open('POST', `/api/v1/queues/${queue}/lease`);
+    const response = await worker.open('POST', `/api/v1/queues/${queue}/lease`, { body: { lease_secs: 3_600 } });
     const text = await response.text();
     const [id = ''] = /(?<="id":")[^"]+/.exec(text) ?? [];
     const [token = ''] = /(?<="lease_token":")[^"]+/.exec(text) ?? [];

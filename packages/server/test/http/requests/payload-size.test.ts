@@ -47,7 +47,7 @@ describe('--max-payload-bytes', async () => {
 
   it('bounds the result of a remote worker, who keeps its lease and can report another', async () => {
     const { job_id: id } = (await a.post('/api/v1/jobs', { task_name: 't', config: { queue: 'results' } })).body;
-    const [leased] = (await worker.post('/api/v1/queues/results/lease')).body.jobs;
+    const [leased] = (await worker.post('/api/v1/queues/results/lease', { lease_secs: 3_600 })).body.jobs;
     const complete = (result: string) =>
       worker.post(`/api/v1/jobs/${id}/complete`, `{"lease_token":"${leased.lease_token}","result":${result}}`);
     const refused = await complete(ofBytes(LIMIT + 1));

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { LOCK, migrate, SchemaError, schemaState } from '../../../src/store/migrations/migrate.js';
 import type { TestDatabase } from '../../support/database.js';
 import { lockWaits } from '../../support/lock-waits.js';
-import { startTestServer } from '../../support/server.js';
+import { readyBody, startTestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { schemaText } from '../schema-text.js';
 import { database, migratedTo, NAMES, NEWEST, recorded, refusedStart, setVersion } from './kit.js';
@@ -208,7 +208,7 @@ describe('a schema that is ahead of the program', () => {
   it('takes a running service out of rotation', async () => {
     const server = await startTestServer();
     onTestFinished(() => server.stop());
-    expect((await server.nobody.get('/ready')).status).toBe(200);
+    await readyBody(server);
     await setVersion(server.database, 9999);
     await until(async () => (await server.nobody.get('/ready')).status === 503, { what: 'the next time it asks' });
     expect((await server.nobody.get('/health')).status).toBe(200);
@@ -223,7 +223,7 @@ describe('a schema that is newer, and was made for the program to live with', ()
     const server = await startTestServer();
     onTestFinished(() => server.stop());
     await addCompatible(server.database);
-    expect((await server.nobody.get('/ready')).status).toBe(200);
+    await readyBody(server);
     await server.database.query('UPDATE millrace.migrations SET oldest = 9999 WHERE version = 9999');
     await until(async () => (await server.nobody.get('/ready')).status === 503, { what: 'the next time it asks' });
   });
@@ -234,7 +234,7 @@ describe('a schema that is newer, and was made for the program to live with', ()
     await addCompatible(db);
     const server = await startTestServer({ database: db, config: { autoMigrate } });
     onTestFinished(() => server.stop());
-    expect((await server.nobody.get('/ready')).status).toBe(200);
+    await readyBody(server);
     expect(await migrate(db.url)).toEqual({ applied: [], current: 9999 });
     expect(await schemaState(db.url)).toEqual({ kind: 'compatible', found: 9999, expected: NEWEST });
   });
