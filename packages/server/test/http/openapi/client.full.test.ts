@@ -48,7 +48,7 @@ const complete = (id: string, body: Schemas['CompleteRequest']) =>
 const backoff: Schemas['RetryBackoff'] = 'linear';
 const config: Schemas['JobConfigInput'] = { queue: 'generated', timeout_secs: 30, retry_backoff: backoff };
 const { job_id: id } = await create({ task_name: 'send', payload: { user: 42, to: [{ deep: true }] }, config });
-const { jobs: leased } = await lease('generated', { max_jobs: 10 });
+const { jobs: leased } = await lease('generated', { max_jobs: 10, lease_secs: 3600 });
 for (const { job, lease_token } of leased) {
   const user: unknown = job.payload['user'];
   await complete(job.id, { lease_token, result: { user } });
