@@ -101,9 +101,7 @@ export class Database {
     this.#runHot = this.#pooled ? passing(this.#settings) : prepared;
     this.#runPlanned = passing(within(hotTimeoutMs, PLANNED_SETTINGS));
     this.#runRead = this.#pooled ? passing(reading) : plainly;
-    this.#runBounded = this.#pooled
-      ? passing([...reading, ...BOUNDED_SETTINGS])
-      : preparedUnder(BOUNDED_SETTINGS);
+    this.#runBounded = this.#pooled ? passing([...reading, ...BOUNDED_SETTINGS]) : preparedUnder(BOUNDED_SETTINGS);
     // One connection listens; the queue's own statements get the larger part of the rest.
     const shared = Math.max(2, options.maxConnections - (this.canListen ? 1 : 0));
     const hot = Math.min(shared - 1, Math.ceil(shared * 0.6));
@@ -116,7 +114,8 @@ export class Database {
   readonly run: Execute = (statement) => this.#attempt(this.#hot, this.deadlines.hotMs, this.#runHot, statement);
 
   /** A statement of the queue that is planned each time: a sweep, which may find nothing or a whole table. */
-  readonly runPlanned: Execute = (statement) => this.#attempt(this.#hot, this.deadlines.hotMs, this.#runPlanned, statement);
+  readonly runPlanned: Execute = (statement) =>
+    this.#attempt(this.#hot, this.deadlines.hotMs, this.#runPlanned, statement);
 
   /** A page for a tenant, with its own plan. */
   readonly read = <R extends object = Row>(query: TenantRead): Promise<R[]> =>
