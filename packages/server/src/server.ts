@@ -22,6 +22,7 @@ import { createRelay } from './wiring/start-relay.js';
 import type { Snapshot } from './telemetry/fleet-metrics.js';
 import { startMetricsServer } from './telemetry/metrics-server.js';
 import { Metrics, type CollectOptions } from './telemetry/metrics.js';
+import type { Deadlines } from './store/connection/session.js';
 import { Tracer } from './telemetry/tracing.js';
 import { VERSION } from './version.js';
 
@@ -38,7 +39,7 @@ export interface ServerOptions {
   readonly intervals?: Intervals;
 }
 
-/** How often a process looks for what nobody has told it. */
+/** How often a process looks for what nobody has told it, and how long it waits for databases. */
 export interface Intervals {
   /** For leases and jobs that have expired. */
   readonly sweepMs?: number;
@@ -46,6 +47,8 @@ export interface Intervals {
   readonly safetyPollMs?: number;
   /** How long a claim waits for each of several databases, before it goes on without it. */
   readonly patienceMs?: number;
+  /** How long statements and connections may take. */
+  readonly deadlines?: Deadlines;
 }
 
 export interface RunningServer {
@@ -125,7 +128,7 @@ interface Prepared {
 /** Everything but the ports and what runs on its own. */
 async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecycle): Promise<Prepared> {
   const { logger, credentials = new LiveCredentials(config), intervals = {}, printFinished } = options;
-  const { safetyPollMs, sweepMs, patienceMs } = intervals;
+  const { safetyPollMs, sweepMs, patienceMs, deadlines } = intervals;
   const found = await databasesOf(config, { logger, waits: true, onStop: (stop) => lifecycle.onStop(stop) });
   const handlers: Handlers = {
     ...builtinHandlers(config.builtinTasks),
@@ -134,7 +137,7 @@ async function prepare(config: Config, options: ServerOptions, lifecycle: Lifecy
   const tasks = Object.keys(handlers).sort();
   const metrics: Metrics = new Metrics({ version: VERSION, collect: (...args) => collectGauges(...args) });
   lifecycle.onStop(() => metrics.close());
-  const cellOptions = { config, logger, lifecycle, metrics, tasks, safetyPollMs, printFinished };
+  const cellOptions = { config, logger, lifecycle, metrics, tasks, safetyPollMs, printFinished, deadlines };
   const live = await LiveCells.start(found, cellOptions);
   const { cells } = live;
   const service = serviceOn(live, { safetyPollMs, patienceMs });

@@ -4,7 +4,6 @@ import { OPTIONS, type Option, type OptionValues } from './options.js';
 import { readOptions, UsageError } from './read-options.js';
 import type { DatabaseAddress } from './values.js';
 import { checkDistinct, credentialsOf, secretsOf, warningsAbout, type CredentialSet } from './credentials.js';
-import type { Deadlines } from '../store/connection/session.js';
 import { passwordOf } from '../telemetry/redaction.js';
 
 export { UsageError } from './read-options.js';
@@ -21,8 +20,6 @@ interface Derived {
   readonly database: DatabaseAddress;
   readonly logFormat: 'json' | 'pretty';
   readonly host: string;
-  /** No option sets them. For tests, in which it must not matter how slow the machine is. */
-  readonly deadlines?: Deadlines;
   /** Host names to answer to beside IP addresses, localhost and `host`; null: any. */
   readonly allowedHosts: readonly string[] | null;
 }

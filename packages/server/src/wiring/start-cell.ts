@@ -14,6 +14,7 @@ import type { Metrics } from '../telemetry/metrics.js';
 import { Acceptance } from './acceptance.js';
 import { engineMetrics } from './engine-metrics.js';
 import { FinishedLines } from './finished-lines.js';
+import type { Deadlines } from '../store/connection/session.js';
 import { createDatabase } from './open-database.js';
 import { Readiness } from './readiness.js';
 
@@ -44,6 +45,8 @@ export interface CellOptions {
   /** Names of the tasks that this process runs. */
   readonly tasks: readonly string[];
   readonly safetyPollMs?: number | undefined;
+  /** Of its database. */
+  readonly deadlines?: Deadlines | undefined;
   readonly printFinished?: ((line: string) => void) | undefined;
   /** Whether to wait longer for a database that does not answer. */
   readonly goesOn: () => boolean;
@@ -72,14 +75,15 @@ export async function startCell(listed: CellAddress, options: CellOptions): Prom
 
 /** `lifecycle` is of this cell alone. */
 async function start(listed: CellAddress, options: CellOptions): Promise<RunningCell> {
-  const { config, metrics, tasks, printFinished, goesOn, mayBeAway, isSilent, takesNew, lifecycle } = options;
+  const { config, metrics, tasks, deadlines, printFinished, goesOn, mayBeAway, isSilent, takesNew, lifecycle } =
+    options;
   const { name } = listed;
   const logger = name === '' ? options.logger : options.logger.child({ cell: name });
   let address = listed;
   let moved = new AbortController();
   // Where there is only one, callers find out for themselves.
   const onOutage = name === '' ? undefined : () => health.failed();
-  const db = createDatabase(listed, { ...config, logger, lifecycle, ...(onOutage && { onOutage }) });
+  const db = createDatabase(listed, { ...config, logger, lifecycle, deadlines, ...(onOutage && { onOutage }) });
   const acceptance = new Acceptance(db, listed, { autoMigrate: config.autoMigrate, logger });
   const tellAway = (why: string): void => logger.warn({ reason: why }, 'the cell is away');
   const health: CellHealth = new CellHealth(() => acceptance.probe(), tellAway);

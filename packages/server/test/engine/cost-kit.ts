@@ -7,7 +7,7 @@ import { startEmbedded } from '../../src/embedded/index.js';
 import { startServer, type RunningServer } from '../../src/server.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { createClient, type Client } from '../support/client.js';
-import { KEY_A, testConfig, WORKER_TOKEN } from '../support/server.js';
+import { KEY_A, PATIENT, testConfig, WORKER_TOKEN } from '../support/server.js';
 import { until } from '../support/until.js';
 
 /**
@@ -85,7 +85,11 @@ export async function useCosts(): Promise<Costs> {
   await admin.connect();
   await admin.query('CREATE EXTENSION pg_stat_statements');
   const config = testConfig(embedded.url, { workers: 10, defaultQueue: POOL_QUEUE });
-  const server = await startServer(config, { logger: silent, handlers: { nothing: () => ({ ok: true }) } });
+  const server = await startServer(config, {
+    logger: silent,
+    handlers: { nothing: () => ({ ok: true }) },
+    intervals: PATIENT,
+  });
   afterAll(async () => {
     await server.stop();
     await admin.end();

@@ -59,7 +59,12 @@ export function testConfig(databaseUrl: string, overrides: Partial<Config> = {})
     'shutdown-secs': '120',
   };
   const argv = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
-  return { ...parseConfig(argv, {}, { isTTY: false }), deadlines: ENDLESS, ...overrides };
+  return { ...parseConfig(argv, {}, { isTTY: false }), ...overrides };
+}
+
+function databaseFlags(databaseUrl: string): Record<string, string> {
+  const { url, pooler, directUrl } = connectionOf(databaseUrl);
+  return { 'database-url': url, pooler, ...(directUrl !== null && { 'direct-database-url': directUrl }) };
 }
 
 /** They end hangs, later than a test's patience does: how slow the machine is must not decide. */
@@ -72,16 +77,11 @@ const ENDLESS: Deadlines = {
   readMs: DEADLINE_MS,
 };
 
-function databaseFlags(databaseUrl: string): Record<string, string> {
-  const { url, pooler, directUrl } = connectionOf(databaseUrl);
-  return { 'database-url': url, pooler, ...(directUrl !== null && { 'direct-database-url': directUrl }) };
-}
-
 /**
  * Where databases are several, a claim passes over one that takes longer than a second, and its jobs come later: on a
  * machine that is held up, any of them.
  */
-export const PATIENT: Intervals = { patienceMs: 10_000 };
+export const PATIENT: Intervals = { patienceMs: 10_000, deadlines: ENDLESS };
 
 /** The service in this process. Stopping it checks that it leaves nothing behind and has logged no secret. */
 export async function startTestServer({

@@ -67,7 +67,7 @@ async function lock(database: TestDatabase, table: string): Promise<() => Promis
 const BLOCKED = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
 
 it('slow reads of one tenant keep neither others nor the service waiting', async () => {
-  const server = await startTestServer({ config: { mode: 'api', deadlines: DEADLINES } });
+  const server = await startTestServer({ config: { mode: 'api' }, intervals: { deadlines: DEADLINES } });
   onTestFinished(() => server.stop());
   const { a, b, worker, database } = server;
   const unlock = await lock(database, 'millrace.workflows');
