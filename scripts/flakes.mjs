@@ -7,6 +7,7 @@ import { mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
+import { heldUp } from './lib/held-up.mjs';
 import { root, wholeNumber } from './lib/tools.mjs';
 
 const USAGE = `npm run flakes -- [flags] [-- arguments for vitest]
@@ -14,6 +15,8 @@ const USAGE = `npm run flakes -- [flags] [-- arguments for vitest]
   --runs N     how often (default 4)
   --busy N     beside so many processes that never rest (default 0)
   --cores N    on so many cores, where the system has taskset (default all)
+  --held-up N  with a sixteenth of a core for so many seconds of each minute, where control groups may be written
+               (default 0)
   --full       npm run test:full instead of npm test
   --seed N     the seed of the first run; each run takes the next (default 1)
 
@@ -26,6 +29,7 @@ const { values, positionals } = parseArgs({
     runs: { type: 'string', default: '4' },
     busy: { type: 'string', default: '0' },
     cores: { type: 'string', default: String(availableParallelism()) },
+    'held-up': { type: 'string', default: '0' },
     full: { type: 'boolean', default: false },
     seed: { type: 'string', default: '1' },
     help: { type: 'boolean', default: false },
@@ -35,7 +39,9 @@ if (values.help) {
   console.log(USAGE);
   process.exit(0);
 }
-const [runs, busy, cores, firstSeed] = ['runs', 'busy', 'cores', 'seed'].map((name) => wholeNumber(name, values[name]));
+const [runs, busy, cores, heldUpSecs, firstSeed] = ['runs', 'busy', 'cores', 'held-up', 'seed'].map((name) =>
+  wholeNumber(name, values[name]),
+);
 
 const folder = join(root, '.cache', 'flakes');
 rmSync(folder, { recursive: true, force: true });
@@ -66,7 +72,9 @@ async function once(seed) {
   const script = join(root, 'scripts', values.full ? 'test-full.mjs' : 'test.mjs');
   const output = openSync(log, 'w');
   const env = { ...process.env, MILLRACE_TEST_SEED: String(seed), MILLRACE_TEST_REPORT: result };
-  const child = spawn(...pinned(process.execPath, [script, ...positionals]), {
+  const machine = heldUpSecs > 0 ? heldUp(heldUpSecs) : null;
+  const command = pinned(process.execPath, [script, ...positionals]);
+  const child = spawn(...(machine?.wrap(command[0], command[1]) ?? command), {
     stdio: ['ignore', output, output],
     env,
   });
@@ -82,6 +90,7 @@ async function once(seed) {
     });
     return { code, seconds: (performance.now() - startedAt) / 1000, failed: failedOf(code, result, log) };
   } finally {
+    machine?.stop();
     for (const loop of loops) loop.kill('SIGKILL');
     process.off('SIGINT', stop).off('SIGTERM', stop);
   }
@@ -121,7 +130,9 @@ function readTests(path) {
 
 function report() {
   const slowest = Math.max(...seconds);
-  console.log(`\n${runs} runs, ${busy} busy loops, ${cores} cores: the slowest took ${slowest.toFixed(0)} s`);
+  console.log(
+    `\n${runs} runs, ${busy} busy loops, ${cores} cores, held up for ${heldUpSecs} s of each minute: the slowest took ${slowest.toFixed(0)} s`,
+  );
   const byTest = groupBy(failures);
   if (byTest.size === 0) return console.log('nothing failed');
   for (const [key, found] of byTest) {

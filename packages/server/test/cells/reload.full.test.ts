@@ -7,7 +7,7 @@ import { startServer, type RunningServer } from '../../src/server.js';
 import { handOver } from '../../src/store/handover/handover.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { createJob, idsOf, lease, newQueue, complete } from '../engine/kit.js';
-import { LONGEST_SECS, woken } from '../engine/woken.js';
+import { LONGEST_WAIT_SECS, inTime } from '../engine/waiting.js';
 import { asCells, writeList, type TestCells } from '../support/cells.js';
 import { createClient, type Client } from '../support/client.js';
 import { oneDatabase, copyDatabase, type TestDatabase } from '../support/database.js';
@@ -94,9 +94,9 @@ describe('a list that is read again', () => {
       expect((await client.get(`/api/v1/jobs/${ids[n]}`)).body.status).toBe('completed');
     // A long poll hears of the new half.
     const tenant = bucketOf(TENANT_A) >= at ? a : b;
-    await woken(async (waits) => {
+    await inTime(LONGEST_WAIT_SECS, async () => {
       const later = newQueue();
-      const poll = waits.begin(() => lease(worker, later, { wait_secs: LONGEST_SECS }));
+      const poll = lease(worker, later, { wait_secs: LONGEST_WAIT_SECS });
       const id = await createJob(tenant, later);
       expect(idsOf(await poll)).toEqual([id]);
     });

@@ -22,7 +22,7 @@ import {
   waitFor,
 } from './kit.js';
 import { createSilently } from './silent.js';
-import { LONGEST_SECS, longPolls, woken } from './woken.js';
+import { LONGEST_WAIT_SECS, inTime, longPolls } from './waiting.js';
 
 const JOBS = 10_000;
 const LESSEES = 16;
@@ -45,10 +45,10 @@ describe('two servers on one database', async () => {
     { metricsUrl, worker }: Pick<TestServer, 'metricsUrl' | 'worker'>,
     create: (queue: string) => Promise<string>,
   ): Promise<void> =>
-    woken(async (waits) => {
+    inTime(LONGEST_WAIT_SECS, async (time) => {
       const queue = newQueue();
-      const polling = waits.begin(() => lease(worker, queue, { wait_secs: LONGEST_SECS }));
-      await waits.until(async () => (await longPolls({ metricsUrl })) === 1);
+      const polling = lease(worker, queue, { wait_secs: LONGEST_WAIT_SECS });
+      await until(async () => time.isUp || (await longPolls({ metricsUrl })) === 1);
       const id = await create(queue);
       expect(idsOf(await polling)).toEqual([id]);
     });

@@ -1,4 +1,5 @@
 import type { Client } from '../support/client.js';
+import type { TestServer } from '../support/server.js';
 import { until } from '../support/until.js';
 import { lease, type Leased, type LeaseOptions } from './kit.js';
 
@@ -59,4 +60,10 @@ function timeOf(secs: number): Time {
     restart: () => void (from = performance.now()),
     stop: () => void (to = performance.now()),
   };
+}
+
+/** Calls that wait for jobs, as the server counts them. */
+export async function longPolls({ metricsUrl }: Pick<TestServer, 'metricsUrl'>): Promise<number> {
+  const page = await (await fetch(`${metricsUrl}/metrics`)).text();
+  return Number(/^millrace_long_polls (\d+)$/m.exec(page)?.[1]);
 }

@@ -3,7 +3,7 @@ import { cloneDatabase } from '../../support/database.js';
 import { startTestServer, type TestServer } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { complete, createJob, createJobs, heartbeat, lease, leaseOne, newQueue, NEWS_ALONE, waitFor } from '../kit.js';
-import { LONGEST_SECS, longPolls, woken } from '../woken.js';
+import { LONGEST_WAIT_SECS, inTime, longPolls } from '../waiting.js';
 
 describe('a paused queue', async () => {
   const database = await cloneDatabase();
@@ -93,18 +93,16 @@ describe('a paused queue', async () => {
   });
 
   it('lets calls wait, without asking again and again, and wakes them when it is resumed, in every process', async () => {
-    const found = await woken(async (waits) => {
+    const found = await inTime(LONGEST_WAIT_SECS, async (time) => {
       const queue = newQueue();
       await change('pause', queue);
       await createJobs(a, queue, 2);
-      const polls = [one, two].map(({ worker }) =>
-        waits.begin(() => lease(worker, queue, { wait_secs: LONGEST_SECS })),
-      );
+      const polls = [one, two].map(({ worker }) => lease(worker, queue, { wait_secs: LONGEST_WAIT_SECS }));
       const bothWait = async (): Promise<boolean> => (await longPolls(one)) === 1 && (await longPolls(two)) === 1;
-      await waits.until(bothWait);
+      await until(async () => time.isUp || (await bothWait()));
       // New work wakes the calls, in vain.
       await createJob(a, queue);
-      await waits.until(bothWait);
+      await until(async () => time.isUp || (await bothWait()));
       await change('resume', queue);
       return Promise.all(polls);
     });

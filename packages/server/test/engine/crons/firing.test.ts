@@ -5,7 +5,7 @@ import { cloneDatabase } from '../../support/database.js';
 import { startTestServer, TENANT_A } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { lease, newQueue } from '../kit.js';
-import { LONGEST_SECS, woken } from '../woken.js';
+import { LONGEST_WAIT_SECS, inTime } from '../waiting.js';
 import { advanceTo, cronsOf } from './harness.js';
 
 /** What schedules enqueue, on a server whose database clock the tests move. */
@@ -78,10 +78,10 @@ describe('a firing', () => {
   });
 
   it('reaches a waiting worker', async () => {
-    await woken(async (waits) => {
+    await inTime(LONGEST_WAIT_SECS, async () => {
       const queue = newQueue();
       const id = await polls.create({ cron_expr: '@daily', queue });
-      const waiting = waits.begin(() => lease(server.worker, queue, { wait_secs: LONGEST_SECS }));
+      const waiting = lease(server.worker, queue, { wait_secs: LONGEST_WAIT_SECS });
       await fireNext(id);
       expect((await waiting).map(({ job }) => job.metadata.cron_id)).toEqual([id]);
     });

@@ -6,7 +6,7 @@ import { cloneDatabase } from '../../support/database.js';
 import { startTestServer, TENANT_A } from '../../support/server.js';
 import { until } from '../../support/until.js';
 import { lease, newQueue } from '../kit.js';
-import { LONGEST_SECS, woken } from '../woken.js';
+import { LONGEST_WAIT_SECS, inTime } from '../waiting.js';
 import { advanceTo, cronsOf } from './harness.js';
 
 /** Schedules that are fired by hand, beside a scheduler and a pool that run. */
@@ -87,10 +87,10 @@ describe('triggering', () => {
     const pooled = await desk.trigger(await desk.create({ cron_expr: '@daily', payload: { hello: 'world' } }));
     await until(async () => (await server.a.get(`/api/v1/jobs/${pooled}`)).body.status === 'completed');
     let triggered = 0;
-    await woken(async (waits) => {
+    await inTime(LONGEST_WAIT_SECS, async () => {
       const queue = newQueue();
       const remote = await desk.create({ cron_expr: '@daily', queue });
-      const waiting = waits.begin(() => lease(server.worker, queue, { wait_secs: LONGEST_SECS }));
+      const waiting = lease(server.worker, queue, { wait_secs: LONGEST_WAIT_SECS });
       const id = await desk.trigger(remote);
       triggered++;
       expect((await waiting).map(({ job }) => job.id)).toEqual([id]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { startTestServer, useTestServer, type TestServer } from '../../support/server.js';
 import { complete, lease, leaseOne, newQueue } from '../kit.js';
-import { LONGEST_SECS, woken } from '../woken.js';
+import { LONGEST_WAIT_SECS, inTime } from '../waiting.js';
 import { step, workflowsOf } from './kit.js';
 
 /** The queue of a step: a member of the step. */
@@ -24,9 +24,9 @@ describe('a step with a queue', () => {
   });
 
   it('wakes a call that waits on it, also when it becomes ready', async () => {
-    await woken(async (waits) => {
+    await inTime(LONGEST_WAIT_SECS, async () => {
       const queue = newQueue();
-      const waiting = waits.begin(() => lease(worker, queue, { wait_secs: LONGEST_SECS }));
+      const waiting = lease(worker, queue, { wait_secs: LONGEST_WAIT_SECS });
       const id = await workflows.create([step('x', [], { queue: 'one' }), step('y', ['x'], { queue })]);
       await complete(worker, await leaseOne(worker, 'one'));
       expect((await waiting).map(({ job }) => job.workflow_id)).toEqual([id]);
