@@ -8,16 +8,18 @@ export interface ConnectionOptions {
   readonly url: string;
   /** What PostgreSQL lists it as. */
   readonly name: string;
+  /** How long to wait for it. */
+  readonly connectMs?: number;
   /** Of whatever is thrown. */
   readonly translate?: (error: unknown) => unknown;
 }
 
 /** A connection of its own, outside the pools, for a command or a start: closed when `work` is done. */
 export async function onConnection<T>(
-  { url, name, translate = translateAtStart }: ConnectionOptions,
+  { url, name, connectMs = CONNECT_MS, translate = translateAtStart }: ConnectionOptions,
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
-  const client = new pg.Client({ connectionString: url, application_name: name, connectionTimeoutMillis: CONNECT_MS });
+  const client = new pg.Client({ connectionString: url, application_name: name, connectionTimeoutMillis: connectMs });
   // It may be lost between two statements. Then the next one fails, and says so; without this the process would end.
   client.on('error', () => undefined);
   try {

@@ -56,9 +56,11 @@ export interface Inspection {
 
 const sql = loadStatements('store/doctor.sql');
 const EXAMPLES = 5;
+/** It is asked when something is wrong, of a database that may be slow for the same reason. */
+const CONNECT_MS = 60_000;
 
 export async function inspect(url: string): Promise<Inspection> {
-  return onConnection({ url, name: 'millrace-doctor' }, async (client) => {
+  return onConnection({ url, name: 'millrace-doctor', connectMs: CONNECT_MS }, async (client) => {
     await client.query('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const schema = compare(await appliedVersion(client));
     const checks: CheckResult[] = [];
