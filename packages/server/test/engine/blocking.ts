@@ -7,8 +7,8 @@ import { lockWaits } from '../support/lock-waits.js';
  * Blocks the server's statements at a point of the test's choosing, by locks: races become a matter of order, not luck.
  */
 export interface Block {
-  /** Resolves once that many statements of the server wait for a lock, or once it is over. */
-  held(statements?: number, isOver?: () => boolean): Promise<void>;
+  /** Resolves once that many statements of the server wait for a lock. */
+  held(statements?: number): Promise<void>;
   release(): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ async function block(database: TestDatabase, text: string, values: unknown[]): P
   await client.query('BEGIN');
   await client.query(text, values);
   return {
-    held: (statements = 1, isOver = () => false) => lockWaits(database, { statements, isOver }),
+    held: (statements = 1) => lockWaits(database, { statements }),
     release: async () => {
       await client.query('ROLLBACK');
       await client.end();

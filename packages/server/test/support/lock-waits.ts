@@ -7,16 +7,7 @@ import { until } from './until.js';
  */
 export async function lockWaits(
   database: TestDatabase,
-  {
-    by = 'millrace',
-    statements = 1,
-    isOver = () => false,
-  }: {
-    readonly by?: string;
-    readonly statements?: number;
-    /** Nothing waits any more: no statement waits for longer than some seconds. */
-    readonly isOver?: () => boolean;
-  } = {},
+  { by = 'millrace', statements = 1 }: { readonly by?: string; readonly statements?: number } = {},
 ): Promise<void> {
   await until(
     async () => {
@@ -25,7 +16,7 @@ export async function lockWaits(
          WHERE datname = current_database() AND application_name = $1 AND wait_event_type = 'Lock'`,
         [by],
       );
-      return row!.n >= statements || isOver();
+      return row!.n >= statements;
     },
     { what: `${statements} statements of ${by} to wait for a lock` },
   );

@@ -68,7 +68,7 @@ function databaseFlags(databaseUrl: string): Record<string, string> {
 }
 
 /** They end hangs, later than a test's patience does: how slow the machine is must not decide. */
-const ENDLESS: Deadlines = {
+export const ENDLESS: Deadlines = {
   connectMs: DEADLINE_MS,
   turnMs: DEADLINE_MS,
   hotTimeoutMs: DEADLINE_MS,
