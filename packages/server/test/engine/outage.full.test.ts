@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { oneDatabase, type TestDatabase } from '../support/database.js';
 import { startProxy, type Proxy } from '../support/proxy.js';
+import { DEADLINES } from '../../src/store/connection/session.js';
 import { startTestServer, type TestServer } from '../support/server.js';
 import { until } from '../support/until.js';
 
@@ -16,7 +17,7 @@ describe.each(['cut', 'frozen'] as const)('while the database is %s', (fault) =>
   beforeAll(async () => {
     database = await oneDatabase();
     proxy = await startProxy(database.url);
-    server = await startTestServer({ database: { ...database, url: proxy.url } });
+    server = await startTestServer({ database: { ...database, url: proxy.url }, intervals: { deadlines: DEADLINES } });
   });
 
   afterAll(async () => {

@@ -2,6 +2,7 @@ import { afterAll, expect, it } from 'vitest';
 import type { Reply } from '../support/client.js';
 import { oneDatabase } from '../support/database.js';
 import { startProxy } from '../support/proxy.js';
+import { DEADLINES } from '../../src/store/connection/session.js';
 import { startTestServer } from '../support/server.js';
 import { until } from '../support/until.js';
 
@@ -10,6 +11,7 @@ const ROOM = 8;
 const database = await oneDatabase();
 const proxy = await startProxy(database.url);
 const server = await startTestServer({
+  intervals: { deadlines: DEADLINES },
   database: { ...database, url: proxy.url },
   config: { mode: 'api', maxInFlight: ROOM },
 });

@@ -47,7 +47,7 @@ async function shows(stage: Stage, here: ServerProcess, there: ServerProcess): P
   const id = String(body.job_id);
   // Whoever follows a job sees each of its states, but only from then on.
   const runNow = (): void => void client.send('other', 'POST', `/api/v1/jobs/${id}/run-now`);
-  const events = await watchEvents(there.url, id, AbortSignal.timeout(30_000), runNow);
+  const events = await watchEvents(there.url, id, AbortSignal.timeout(120_000), runNow);
   // That it is due now is news too, of the same state.
   const states = events.map(({ status }) => status);
   const seen = states.filter((status, n) => status !== states[n - 1]).join(', ');

@@ -79,12 +79,16 @@ export class Database {
   }
 }
 
+/** Only ends a hang. */
+const CONNECT_MS = 60_000;
+
 export async function query<R extends object>(
   url: string,
   text: string,
   values: readonly unknown[] = [],
 ): Promise<R[]> {
-  const client = new pg.Client({ connectionString: url, application_name: 'chaos', connectionTimeoutMillis: 10_000 });
+  const options = { connectionString: url, application_name: 'chaos', connectionTimeoutMillis: CONNECT_MS };
+  const client = new pg.Client(options);
   // The fault in progress may terminate this very connection; the statement then fails by itself.
   client.on('error', () => undefined);
   await client.connect();

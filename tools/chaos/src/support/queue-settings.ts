@@ -18,7 +18,7 @@ async function asOperator(server: ServerProcess, method: string, path: string, b
       method,
       headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
-      signal: AbortSignal.timeout(10_000),
+      signal: AbortSignal.timeout(60_000),
     });
     return reply.ok;
   } catch {
