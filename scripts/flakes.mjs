@@ -74,7 +74,7 @@ async function once(seed) {
   const env = { ...process.env, MILLRACE_TEST_SEED: String(seed), MILLRACE_TEST_REPORT: result };
   const machine = heldUpSecs > 0 ? heldUp(heldUpSecs) : null;
   const command = pinned(process.execPath, [script, ...positionals]);
-  const child = spawn(...(machine?.wrap(command[0], command[1]) ?? command), {
+  const child = spawn(...(machine ? machine.wrap(...command) : command), {
     stdio: ['ignore', output, output],
     env,
   });

@@ -3,7 +3,7 @@ import type { CellAddress } from '../config/cell-list.js';
 import { isUnavailable } from '../domain/errors.js';
 import type { Lifecycle } from '../lifecycle.js';
 import { Database } from '../store/connection/database.js';
-import { DEADLINES, type Deadlines } from '../store/connection/session.js';
+import type { Deadlines } from '../store/connection/session.js';
 import { translateAtStart } from '../store/failures.js';
 import { expectHeld } from '../store/handover/held.js';
 import { migrate, refusal, SchemaError, schemaState, type SchemaState } from '../store/migrations/migrate.js';
@@ -28,7 +28,7 @@ export interface OpenOptions {
 /** Nothing is asked of it yet. */
 export function createDatabase(
   { url, pooler, directUrl }: CellAddress,
-  { maxDbConnections: maxConnections, logger, lifecycle, onOutage, deadlines = DEADLINES }: OpenOptions,
+  { maxDbConnections: maxConnections, logger, lifecycle, onOutage, deadlines }: OpenOptions,
 ): Database {
   const options = { url, pooler, directUrl, maxConnections, logger, deadlines };
   const db = new Database({ ...options, ...(onOutage && { onOutage }) });

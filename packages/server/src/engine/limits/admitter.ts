@@ -121,7 +121,7 @@ export class Admitter {
     private readonly metrics: EngineMetrics,
   ) {
     hub.onLimits(({ limits, done, soon = [] }) => {
-      for (const id of done?.limits ?? []) this.#timers.forget(id, done!.since + SOON_MS);
+      if (done) for (const id of done.limits) this.#timers.forget(id, done.since + SOON_MS);
       this.#want(limits);
       for (const id of soon) this.#timers.set(id, SOON_MS);
     });

@@ -2,7 +2,6 @@ import type pg from 'pg';
 import { socketOf } from './driver-socket.js';
 import { DeadlineExceeded, isStalePlan } from '../failures.js';
 import { forgetStatements } from './prepared-query.js';
-import { DEADLINES } from './session.js';
 
 /** What surrounds an attempt on a connection: its deadline, repeating stale statements, rollback. */
 
@@ -14,20 +13,20 @@ const STALE_TRIES = 4;
  * PostgreSQL refuses a stale statement before running it. We repeat it on the same connection, which then has fresh
  * statements; another connection of the pool may be just as stale as this one was.
  */
-export async function againWhileStale<T>(client: pg.PoolClient, work: () => Promise<T>): Promise<T> {
+export async function againWhileStale<T>(client: pg.PoolClient, ms: number, work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await work();
     } catch (error) {
       if (!isStalePlan(error) || tries >= STALE_TRIES) throw error;
     }
-    await withDeadline(client, DEADLINES.hotMs, forgetStatements(client));
+    await withDeadline(client, ms, forgetStatements(client));
   }
 }
 
-export async function rollback(client: pg.PoolClient): Promise<boolean> {
+export async function rollback(client: pg.PoolClient, ms: number): Promise<boolean> {
   try {
-    await withDeadline(client, DEADLINES.hotMs, client.query('ROLLBACK'));
+    await withDeadline(client, ms, client.query('ROLLBACK'));
     return true;
   } catch {
     return false;

@@ -56,7 +56,7 @@ export interface DatabaseOptions {
   /** Called at each statement that fails because the database is out of reach. */
   readonly onOutage?: () => void;
   /** Others than those of the service. */
-  readonly deadlines?: Deadlines;
+  readonly deadlines?: Deadlines | undefined;
 }
 
 /**
@@ -251,7 +251,7 @@ export class Database {
     return this.#retrying(statement.name, async () => {
       const client = await pool.connect();
       try {
-        const rows = await againWhileStale(client, () =>
+        const rows = await againWhileStale(client, this.deadlines.hotMs, () =>
           withDeadline(client, deadlineMs, execute<R>(client, statement)),
         );
         client.release();
@@ -267,11 +267,11 @@ export class Database {
     const client = await this.#hot.connect();
     let isClean = true;
     try {
-      const result = await againWhileStale(client, async () => {
+      const result = await againWhileStale(client, this.deadlines.hotMs, async () => {
         try {
           return await this.#transactionOn(client, body);
         } catch (error) {
-          isClean = !breaksConnection(error) && (await rollback(client));
+          isClean = !breaksConnection(error) && (await rollback(client, this.deadlines.hotMs));
           throw error;
         }
       });
